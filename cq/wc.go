@@ -1,0 +1,106 @@
+package cq
+
+import "fmt"
+
+// Status is a work completion's outcome, with the values of ibv_wc_status.
+type Status uint8
+
+// Statuses of reliable connections.
+const (
+	StatusSuccess          Status = 0
+	StatusLocalLength      Status = 1
+	StatusLocalQPOperation Status = 2
+	StatusLocalProtection  Status = 4
+	StatusFlushed          Status = 5
+	StatusBadResponse      Status = 7
+	StatusLocalAccess      Status = 8
+	StatusRemoteInvalid    Status = 9
+	StatusRemoteAccess     Status = 10
+	StatusRemoteOperation  Status = 11
+	StatusRetryExceeded    Status = 12
+	StatusRNRRetryExceeded Status = 13
+	StatusFatal            Status = 19
+	StatusGeneral          Status = 21
+)
+
+var statusNames = [...]string{
+	"success", "local length error", "local QP operation error", "local EE context operation error",
+	"local protection error", "Work Request Flushed Error", "memory management operation error",
+	"bad response error", "local access error", "remote invalid request error", "remote access error",
+	"remote operation error", "transport retry counter exceeded", "RNR retry counter exceeded",
+	"local RDD violation error", "remote invalid RD request", "aborted error",
+	"invalid EE context number", "invalid EE context state", "fatal error", "response timeout error",
+	"general error",
+}
+
+// String gives the wording of ibv_wc_status_str.
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return fmt.Sprintf("status %d", uint8(s))
+}
+
+// Opcode is the kind of work that completed, with the values of ibv_wc_opcode.
+type Opcode uint8
+
+// Completion opcodes.
+const (
+	OpSend             Opcode = 0
+	OpRDMAWrite        Opcode = 1
+	OpRDMARead         Opcode = 2
+	OpCompareSwap      Opcode = 3
+	OpFetchAdd         Opcode = 4
+	OpRecv             Opcode = 128
+	OpRecvRDMAWithImm  Opcode = 129
+	opcodeReceiveRange        = 128
+)
+
+// String names the opcode.
+func (o Opcode) String() string {
+	switch o {
+	case OpSend:
+		return "SEND"
+	case OpRDMAWrite:
+		return "RDMA_WRITE"
+	case OpRDMARead:
+		return "RDMA_READ"
+	case OpCompareSwap:
+		return "COMP_SWAP"
+	case OpFetchAdd:
+		return "FETCH_ADD"
+	case OpRecv:
+		return "RECV"
+	case OpRecvRDMAWithImm:
+		return "RECV_RDMA_WITH_IMM"
+	}
+	return fmt.Sprintf("opcode %d", uint8(o))
+}
+
+// Recv reports whether the completion is of the receive queue.
+func (o Opcode) Recv() bool { return o >= opcodeReceiveRange }
+
+// Flags say which optional fields of a WC are set.
+type Flags uint8
+
+// Flags, with the values of ibv_wc_flags.
+const (
+	WithGRH Flags = 1 << 0
+	WithImm Flags = 1 << 1
+	WithInv Flags = 1 << 3
+)
+
+// WC is a work completion [ibv_wc]. When Status is not [StatusSuccess] only ID,
+// Status, VendorErr and QPN mean anything.
+type WC struct {
+	ID             uint64 // the work request's ID
+	Status         Status
+	Opcode         Opcode
+	Flags          Flags
+	VendorErr      uint32 // transport.Rule that failed the work, 0 if none
+	ByteLen        uint32 // bytes received, read, or written with immediate
+	Imm            uint32 // immediate data, host order, when Flags has WithImm
+	InvalidatedKey uint32 // R_Key invalidated, when Flags has WithInv
+	QPN            uint32 // local queue pair
+	SrcQP          uint32 // remote queue pair
+}

@@ -1,0 +1,3 @@
+module github.com/rocinante-rdma/roce
+
+go 1.25.0

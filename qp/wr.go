@@ -1,0 +1,74 @@
+package qp
+
+import "github.com/rocinante-rdma/roce/mr"
+
+// Op is the operation of a send work request [ibv_wr_opcode].
+type Op uint8
+
+// Operations.
+const (
+	OpWrite Op = iota
+	OpWriteImm
+	OpSend
+	OpSendImm
+	OpRead
+	OpCompareSwap
+	OpFetchAdd
+	numOps
+)
+
+var opNames = [numOps]string{
+	"RDMA WRITE", "RDMA WRITE with immediate", "SEND", "SEND with immediate", "RDMA READ", "CmpSwap", "FetchAdd",
+}
+
+// String names the operation.
+func (o Op) String() string {
+	if o < numOps {
+		return opNames[o]
+	}
+	return "unknown operation"
+}
+
+// Flags modify a send work request, with the values of ibv_send_flags.
+type Flags uint8
+
+// Flags.
+const (
+	Fence     Flags = 1 << 0 // wait for all earlier READs and atomics of this QP
+	Signaled  Flags = 1 << 1 // complete with a WC even on success
+	Solicited Flags = 1 << 2 // ask the receiver to raise a solicited event
+	Inline    Flags = 1 << 3 // copy the data while posting; the buffers are free at once
+)
+
+// SGE is a scatter/gather element: a piece of a local memory region.
+type SGE struct {
+	Addr uint64 // address in the region's address space (its IOVA)
+	Len  uint32 // bytes
+	LKey mr.Key
+}
+
+// SendWR is a send work request [ibv_send_wr]. Posting copies it: the caller may
+// change it and its SGL at once. The memory that it names belongs to the queue
+// pair until the work completes.
+type SendWR struct {
+	ID    uint64 // returned in the completion
+	Op    Op
+	Flags Flags
+	SGE   SGE   // the local buffer, when there is one piece (Len 0: none)
+	SGL   []SGE // the local buffer in several pieces; then SGE must be zero
+	Imm   uint32
+
+	RemoteAddr uint64 // RDMA and atomics
+	RKey       mr.Key
+
+	Compare uint64 // CmpSwap
+	Swap    uint64 // CmpSwap
+	Add     uint64 // FetchAdd
+}
+
+// RecvWR is a receive work request [ibv_recv_wr].
+type RecvWR struct {
+	ID  uint64
+	SGE SGE
+	SGL []SGE
+}

@@ -1,0 +1,135 @@
+package transport
+
+// Rule is the rule that decided a packet's fate. Every rule is a counter of the
+// device and a sentence in the trace.
+type Rule uint8
+
+// Rules of the way to a QP: header checks and demux (IBTA vol. 1, 9.6). A packet
+// that breaks one is dropped without an answer.
+const (
+	RuleNone         Rule = iota
+	RuleShort             // shorter than its headers, pad and ICRC
+	RuleICRC              // invariant CRC mismatch
+	RuleOpcode            // undefined opcode
+	RuleVersion           // transport header version
+	RuleNoQP              // no such destination QP
+	RuleManagementQP      // QP0, refused; QP1 without a management agent
+	RuleServiceType       // opcode of another transport service
+	RuleState             // the QP's state takes no such packets
+	RulePKey              // partition key mismatch
+	RuleAddress           // source or destination is not the connected peer
+	RuleFragment          // link fragments that no packet can be cut from
+
+	// Responder.
+	RuleInOrder       // the expected request
+	RuleDuplicateSend // a SEND or WRITE already executed: acknowledged again
+	RuleDuplicateRead // a READ already answered: answered again
+	RuleDuplicateAtom // an atomic already executed: its saved result is sent again
+	RuleForgotten     // a duplicate READ or atomic whose resources were reused
+	RuleGap           // a request beyond the expected PSN: one NAK until it arrives
+	RuleGapAgain      // the same gap: no second NAK
+	RuleNotReady      // no receive WQE: RNR NAK
+	RuleSequence      // opcode does not follow the previous one
+	RuleReserved      // reserved operation
+	RuleUnsupported   // a defined operation that this responder does not offer
+	RuleNotPermitted  // the QP's access flags do not permit the operation
+	RuleLength        // payload or pad of the wrong length for its opcode
+	RuleTooLong       // message longer than the receive WQE
+	RuleDMALength     // WRITE payload and RETH length disagree, or RETH length > 2^31
+	RuleTooManyReads  // more READs and atomics than max_dest_rd_atomic
+	RuleMisaligned    // atomic address not a multiple of 8
+	RuleKey           // R_Key unknown
+	RulePD            // R_Key of another protection domain
+	RuleAccess        // region does not permit it
+	RuleRange         // outside the region
+	RuleLocalMemory   // the receive WQE's own memory is not valid
+	RuleInvalidate    // SEND with Invalidate names a key that cannot be invalidated
+
+	// Completer.
+	RuleAck            // acknowledges up to its PSN
+	RuleReadData       // the expected READ response
+	RuleReadDone       // the READ's last response
+	RuleAtomicDone     // the atomic's answer
+	RuleOldResponse    // response to something already completed
+	RuleGhost          // response to something never sent
+	RuleImpliedNAK     // a later request is answered: an earlier READ or atomic answer is lost
+	RuleReadGap        // a READ response beyond the next expected one
+	RuleNAKSequence    // the peer asks for a retransmission
+	RuleNAKAgain       // a retransmission is already under way
+	RuleRNR            // the peer asks to wait
+	RuleRetryExceeded  // sequence retries used up
+	RuleRNRExceeded    // RNR retries used up
+	RuleRemoteInvalid  // the peer refused: invalid request
+	RuleRemoteAccess   // the peer refused: remote access error
+	RuleRemoteOp       // the peer refused: remote operational error
+	RuleBadResponse    // response of the wrong kind, length or syndrome
+	RuleResponseMemory // local memory of a READ or atomic is gone
+	RuleNothingAsked   // response while nothing is outstanding
+
+	NumRules
+)
+
+var ruleWords = [...]string{
+	RuleNone:         "no rule",
+	RuleShort:        "packet shorter than its headers, pad and ICRC",
+	RuleICRC:         "bad ICRC: corrupted, or addresses changed in flight",
+	RuleOpcode:       "undefined opcode",
+	RuleVersion:      "transport header version is not 0",
+	RuleNoQP:         "no such destination QP",
+	RuleManagementQP: "management QP not served here",
+	RuleServiceType:  "opcode belongs to another transport service than the QP",
+	RuleState:        "the QP's state does not accept it",
+	RulePKey:         "partition key mismatch",
+	RuleAddress:      "sender is not the connected peer",
+	RuleFragment:     "no packet can be cut from these fragments",
+
+	RuleInOrder:       "expected request",
+	RuleDuplicateSend: "duplicate, already executed; acknowledged again up to the newest",
+	RuleDuplicateRead: "duplicate READ; answered again",
+	RuleDuplicateAtom: "duplicate atomic; the saved result is sent again",
+	RuleForgotten:     "duplicate READ or atomic whose resources were reused",
+	RuleGap:           "gap: one NAK until the expected packet arrives",
+	RuleGapAgain:      "gap already reported; waiting for the expected packet",
+	RuleNotReady:      "no receive posted: RNR NAK",
+	RuleSequence:      "opcode does not follow the previous one of its message",
+	RuleReserved:      "reserved operation",
+	RuleUnsupported:   "operation not offered by this responder",
+	RuleNotPermitted:  "operation not permitted by the QP's access flags",
+	RuleLength:        "payload or pad length wrong for the opcode and path MTU",
+	RuleTooLong:       "message longer than the posted receive",
+	RuleDMALength:     "RETH length disagrees with the data, or exceeds 2^31",
+	RuleTooManyReads:  "more READs and atomics outstanding than this responder takes",
+	RuleMisaligned:    "atomic address is not a multiple of 8",
+	RuleKey:           "R_Key unknown",
+	RulePD:            "R_Key belongs to another protection domain",
+	RuleAccess:        "memory region does not permit the access",
+	RuleRange:         "outside the memory region",
+	RuleLocalMemory:   "memory of the posted receive is not valid",
+	RuleInvalidate:    "key cannot be invalidated",
+
+	RuleAck:            "acknowledges everything up to its PSN",
+	RuleReadData:       "READ data in order",
+	RuleReadDone:       "READ complete",
+	RuleAtomicDone:     "atomic complete",
+	RuleOldResponse:    "answers something already completed",
+	RuleGhost:          "answers something never sent",
+	RuleImpliedNAK:     "implied NAK: an earlier READ or atomic answer was lost",
+	RuleReadGap:        "READ data missing before this packet",
+	RuleNAKSequence:    "peer misses a packet: going back to its PSN",
+	RuleNAKAgain:       "retransmission already under way",
+	RuleRNR:            "peer has no receive posted: waiting",
+	RuleRetryExceeded:  "retry count used up",
+	RuleRNRExceeded:    "RNR retry count used up",
+	RuleRemoteInvalid:  "peer refused: invalid request",
+	RuleRemoteAccess:   "peer refused: remote access error",
+	RuleRemoteOp:       "peer refused: remote operational error",
+	RuleBadResponse:    "response of the wrong kind, length or syndrome",
+	RuleResponseMemory: "local memory for the answer is not valid",
+	RuleNothingAsked:   "nothing is outstanding",
+}
+
+// String says the rule in words.
+func (r Rule) String() string { return name(ruleWords[:], uint8(r), "rule") }
+
+// speaksOfPSN reports whether Verdict.PSN says something for the rule.
+func (r Rule) speaksOfPSN() bool { return r >= RuleInOrder }

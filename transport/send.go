@@ -1,0 +1,96 @@
+package transport
+
+// Class is the kind of an outgoing packet: the engine paces and orders by it.
+type Class uint8
+
+// Classes.
+const (
+	ClassRequest      Class = iota // requester: SEND, WRITE, READ request, atomic
+	ClassReadResponse              // responder: READ data
+	ClassAck                       // responder: ACK, NAK, RNR NAK, atomic answer
+	ClassCNP                       // congestion notification
+)
+
+var classNames = [...]string{"request", "read response", "ack", "cnp"}
+
+// String names the class.
+func (c Class) String() string { return name(classNames[:], uint8(c), "class") }
+
+// ClassMask is a set of classes.
+type ClassMask uint8
+
+// Mask returns the set that holds c alone.
+func (c Class) Mask() ClassMask { return 1 << c }
+
+// Has reports whether c is in the set.
+func (m ClassMask) Has(c Class) bool { return m&c.Mask() != 0 }
+
+// AllClasses is the set of all classes.
+const AllClasses ClassMask = 1<<ClassRequest | 1<<ClassReadResponse | 1<<ClassAck | 1<<ClassCNP
+
+// Cause is why a packet is sent. It goes into the trace.
+type Cause uint8
+
+// Causes.
+const (
+	CauseFirst        Cause = iota // first transmission
+	CauseTimeout                   // retransmission: no acknowledgement in time
+	CauseNAK                       // retransmission: the peer reported a gap
+	CauseImpliedNAK                // retransmission: a READ or atomic answer was lost
+	CauseRNR                       // retransmission: the peer's RNR delay is over
+	CauseAnswer                    // READ or atomic answer
+	CauseReplay                    // READ or atomic answer to a duplicate
+	CauseAck                       // cumulative acknowledgement that the peer asked for
+	CauseAckDuplicate              // acknowledgement of a duplicate
+	CauseNAKSequence               // a request is missing
+	CauseNAKNotReady               // no receive posted
+	CauseNAKFatal                  // a request broke a rule
+	CauseMarked                    // congestion was marked
+	CauseInjected                  // sent by a fault script
+	numCauses
+)
+
+var causeWords = [numCauses]string{
+	"first transmission",
+	"retransmission: no acknowledgement in time",
+	"retransmission: the peer reported a gap",
+	"retransmission: a READ or atomic answer was lost",
+	"retransmission: the peer's RNR delay is over",
+	"answer",
+	"answer repeated for a duplicate request",
+	"acknowledges everything up to its PSN",
+	"acknowledges a duplicate: everything up to the newest",
+	"NAK: a request before the one received is missing",
+	"RNR NAK: no receive posted",
+	"NAK: the request broke a rule",
+	"congestion was marked on a received packet",
+	"injected by a fault script",
+}
+
+// String says the cause in words.
+func (c Cause) String() string { return name(causeWords[:], uint8(c), "cause") }
+
+// Retransmission reports whether the packet repeats one sent before.
+func (c Cause) Retransmission() bool { return c >= CauseTimeout && c <= CauseRNR }
+
+// Blocked is why a machine has nothing to send.
+type Blocked uint8
+
+// Reasons.
+const (
+	NotBlocked       Blocked = iota
+	BlockedEmpty             // no work posted
+	BlockedState             // the QP's state sends nothing
+	BlockedWindow            // the send window is full
+	BlockedFence             // a fenced request waits for earlier READs and atomics
+	BlockedReadLimit         // as many READs and atomics outstanding as the peer takes
+	BlockedRNR               // the peer asked to wait
+)
+
+var blockedWords = [...]string{
+	"not blocked", "no work posted", "state", "send window full", "fence",
+	"READ/atomic limit reached", "waiting out an RNR NAK",
+}
+
+// String says the reason in words.
+func (b Blocked) String() string { return name(blockedWords[:], uint8(b), "blocked") }

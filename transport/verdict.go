@@ -1,0 +1,60 @@
+package transport
+
+import (
+	"fmt"
+
+	"github.com/rocinante-rdma/roce/bth"
+)
+
+// Action is what the receive path did with a packet.
+type Action uint8
+
+// Actions.
+const (
+	Dropped  Action = iota // not accepted, nothing changed, nothing is answered
+	Ignored                // accepted as genuine, of no effect (old or ghost acknowledgements)
+	Executed               // a request was carried out
+	Advanced               // a response moved the send queue on
+	Repeated               // a duplicate request: answered again, not carried out again
+	Refused                // answered by a NAK after which the connection goes on
+	Failed                 // the QP went to ERR
+)
+
+var actionNames = [...]string{"dropped", "ignored", "executed", "advanced", "repeated", "refused", "failed"}
+
+// String names the action.
+func (a Action) String() string { return name(actionNames[:], uint8(a), "action") }
+
+// Verdict says what the receive path did with one packet, and the rule it
+// followed. It is a value: making one allocates nothing; its words are made only
+// when a trace or an error asks for them.
+type Verdict struct {
+	Action Action
+	Rule   Rule
+	PSN    bth.PSN // the PSN that the rule speaks of, such as the expected one
+	N      uint32  // the count that the rule speaks of (bytes, packets), or 0
+}
+
+// String says in words what was done and why.
+func (v Verdict) String() string {
+	return fmt.Sprintf("%s: %s", v.Action, v.reason())
+}
+
+func (v Verdict) reason() string {
+	words := v.Rule.String()
+	if v.Rule.speaksOfPSN() {
+		words += fmt.Sprintf(" (PSN %d)", v.PSN)
+	}
+	if v.N != 0 {
+		words += fmt.Sprintf(" [%d]", v.N)
+	}
+	return words
+}
+
+// name looks a value up in a table of names.
+func name(table []string, v uint8, kind string) string {
+	if int(v) < len(table) && table[v] != "" {
+		return table[v]
+	}
+	return fmt.Sprintf("%s %d", kind, v)
+}

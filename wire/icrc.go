@@ -1,0 +1,4 @@
+package wire
+
+// prefixCRC is filled by the helper.
+type prefixCRC struct{}
