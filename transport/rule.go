@@ -26,6 +26,7 @@ const (
 	RuleDuplicateRead // a READ already answered: answered again
 	RuleDuplicateAtom // an atomic already executed: its saved result is sent again
 	RuleForgotten     // a duplicate READ or atomic whose resources were reused
+	RuleMismatch      // a duplicate READ that asks for something else than the original
 	RuleGap           // a request beyond the expected PSN: one NAK until it arrives
 	RuleGapAgain      // the same gap: no second NAK
 	RuleNotReady      // no receive WQE: RNR NAK
@@ -64,6 +65,7 @@ const (
 	RuleRemoteOp       // the peer refused: remote operational error
 	RuleBadResponse    // response of the wrong kind, length or syndrome
 	RuleResponseMemory // local memory of a READ or atomic is gone
+	RuleFlushed        // work flushed because the QP is in ERR
 	RuleNothingAsked   // response while nothing is outstanding
 
 	NumRules
@@ -88,6 +90,7 @@ var ruleWords = [...]string{
 	RuleDuplicateRead: "duplicate READ; answered again",
 	RuleDuplicateAtom: "duplicate atomic; the saved result is sent again",
 	RuleForgotten:     "duplicate READ or atomic whose resources were reused",
+	RuleMismatch:      "duplicate READ asks for something else than the original",
 	RuleGap:           "gap: one NAK until the expected packet arrives",
 	RuleGapAgain:      "gap already reported; waiting for the expected packet",
 	RuleNotReady:      "no receive posted: RNR NAK",
@@ -125,6 +128,7 @@ var ruleWords = [...]string{
 	RuleRemoteOp:       "peer refused: remote operational error",
 	RuleBadResponse:    "response of the wrong kind, length or syndrome",
 	RuleResponseMemory: "local memory for the answer is not valid",
+	RuleFlushed:        "flushed: the QP is in ERR",
 	RuleNothingAsked:   "nothing is outstanding",
 }
 

@@ -6,8 +6,8 @@ type Class uint8
 // Classes.
 const (
 	ClassRequest      Class = iota // requester: SEND, WRITE, READ request, atomic
-	ClassReadResponse              // responder: READ data
-	ClassAck                       // responder: ACK, NAK, RNR NAK, atomic answer
+	ClassReadResponse              // responder: READ data and atomic results
+	ClassAck                       // responder: ACK, NAK, RNR NAK
 	ClassCNP                       // congestion notification
 )
 
@@ -85,11 +85,12 @@ const (
 	BlockedFence             // a fenced request waits for earlier READs and atomics
 	BlockedReadLimit         // as many READs and atomics outstanding as the peer takes
 	BlockedRNR               // the peer asked to wait
+	BlockedFailing           // the next request cannot be sent and fails when it is the oldest
 )
 
 var blockedWords = [...]string{
 	"not blocked", "no work posted", "state", "send window full", "fence",
-	"READ/atomic limit reached", "waiting out an RNR NAK",
+	"READ/atomic limit reached", "waiting out an RNR NAK", "next request cannot be sent",
 }
 
 // String says the reason in words.

@@ -1,0 +1,37 @@
+package congestion
+
+import (
+	"time"
+
+	"github.com/rocinante-rdma/roce/clock"
+)
+
+// Controller paces one queue pair's requests. It is called under the shard's lock
+// and is not safe for concurrent use. It must not block or allocate.
+type Controller interface {
+	// Sent tells of a request packet of n bytes that was sent.
+	Sent(now clock.Time, n int)
+	// Acked tells of packets newly acknowledged; rtt is 0 when it was not measured.
+	Acked(now clock.Time, packets int, rtt time.Duration)
+	// Lost tells that the requester has to go back: packets were lost.
+	Lost(now clock.Time)
+	// CNP tells of a congestion notification from the peer.
+	CNP(now clock.Time)
+	// Advance does what is due; Deadline says when that is next.
+	Advance(now clock.Time)
+	Deadline() clock.Time
+	// NextSend says when a packet of n bytes may be sent while inflight packets are
+	// unacknowledged: now or earlier if at once, clock.Never if an acknowledgement
+	// must come first. With nothing in flight it must never answer clock.Never.
+	NextSend(now clock.Time, inflight, n int) clock.Time
+	// Rate is the controller's present allowance, for people.
+	Rate() Rate
+}
+
+// Rate is what a controller allows.
+type Rate struct {
+	Packets     int     // in flight at most
+	BitsPerSec  float64 // 0: not paced
+	PathMTU     int     // bytes per packet the window was made for
+	LossesSoFar uint64
+}

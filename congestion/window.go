@@ -1,0 +1,74 @@
+package congestion
+
+import (
+	"time"
+
+	"github.com/rocinante-rdma/roce/clock"
+)
+
+// Limits of the plain window. A receiver with Linux's default socket buffer takes
+// 128 packets of 1 KiB or 48 of 4 KiB without loss, but not 128 of 4 KiB.
+const (
+	startPackets = 128
+	startBytes   = 192 << 10
+	minPackets   = 2
+	maxPackets   = 2048
+)
+
+// Window limits the packets in flight: it starts at min(128 packets, 192 KiB),
+// grows by one packet for each full window acknowledged without loss, and halves
+// on loss, at most once per window.
+type Window struct {
+	limit  int // packets
+	acked  int // packets acknowledged since the window last changed
+	pmtu   int
+	losses uint64
+}
+
+var _ Controller = (*Window)(nil)
+
+// NewWindow returns the default window for a path MTU in bytes.
+func NewWindow(pathMTU int) *Window {
+	return &Window{limit: min(startPackets, startBytes/pathMTU), pmtu: pathMTU}
+}
+
+// Sent implements Controller; the window is counted by the caller.
+func (w *Window) Sent(clock.Time, int) {}
+
+// Acked implements Controller.
+func (w *Window) Acked(_ clock.Time, packets int, _ time.Duration) {
+	w.acked += packets
+	if w.acked >= w.limit {
+		w.acked = 0
+		w.limit = min(w.limit+1, maxPackets)
+	}
+}
+
+// Lost implements Controller.
+func (w *Window) Lost(clock.Time) {
+	w.losses++
+	w.limit = max(w.limit/2, minPackets)
+	w.acked = 0
+}
+
+// CNP implements Controller. The plain window does not react to marks.
+func (w *Window) CNP(clock.Time) {}
+
+// Advance implements Controller.
+func (w *Window) Advance(clock.Time) {}
+
+// Deadline implements Controller.
+func (w *Window) Deadline() clock.Time { return clock.Never }
+
+// NextSend implements Controller.
+func (w *Window) NextSend(now clock.Time, inflight, _ int) clock.Time {
+	if inflight == 0 || inflight < w.limit {
+		return now
+	}
+	return clock.Never
+}
+
+// Rate implements Controller.
+func (w *Window) Rate() Rate {
+	return Rate{Packets: w.limit, PathMTU: w.pmtu, LossesSoFar: w.losses}
+}

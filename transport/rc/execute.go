@@ -1,0 +1,116 @@
+package rc
+
+import (
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/mr"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// execute carries out a request that passed all checks.
+func (m *Machine) execute(p *bth.Packet) transport.Verdict {
+	v := transport.Verdict{Action: transport.Executed, Rule: transport.RuleInOrder, PSN: p.PSN}
+	f := p.Opcode.Flags()
+	m.arrived()
+	switch {
+	case f&bth.Send != 0:
+		if !m.executeSend(p, f) {
+			return m.refuse(p, transport.RuleLocalMemory)
+		}
+	case f&bth.Write != 0:
+		m.executeWrite(p, f)
+	case f&bth.Read != 0:
+		m.executeRead(p)
+		return v
+	default:
+		m.executeAtomic(p)
+		return v
+	}
+	m.expected = p.PSN.Add(1)
+	m.newest = p.PSN
+	if p.AckReq {
+		m.owe(transport.CauseAck)
+	}
+	return v
+}
+
+// completeMessage counts a message that was carried out (9.7.7.1).
+func (m *Machine) completeMessage() {
+	m.msn = (m.msn + 1) & bth.PSNMask
+	m.message, m.recvInUse = noMessage, false
+}
+
+// executeSend places data in the oldest receive WQE, and completes it with the
+// message's last packet. It returns false if the WQE's memory is not valid.
+func (m *Machine) executeSend(p *bth.Packet, f bth.Flags) bool {
+	if f&bth.First != 0 {
+		m.message, m.received, m.recvInUse = sendMessage, 0, true
+	}
+	if !m.scatter(m.rq.Front().SGL, m.received, p) {
+		return false
+	}
+	m.received += uint32(p.PayloadLen())
+	if f&bth.Last != 0 {
+		m.completeRecv(cq.OpRecv, m.received, p)
+		m.completeMessage()
+	}
+	return true
+}
+
+// executeWrite places data in the peer's chosen region. A WRITE with immediate
+// completes a receive WQE, whose buffer stays untouched.
+func (m *Machine) executeWrite(p *bth.Packet, f bth.Flags) {
+	if f&bth.First != 0 {
+		m.message, m.write, m.total = writeMessage, p.RETH, p.RETH.Len
+	}
+	for _, src := range p.Payload {
+		n := uint32(len(src))
+		span, _ := m.mem.Resolve(m.cfg.PD, mr.Key(m.write.RKey), m.write.VA, n, mr.RemoteWrite)
+		mr.Place(span, src, f&bth.Last != 0)
+		m.write.VA += uint64(n)
+		m.write.Len -= n
+	}
+	if f&bth.Last == 0 {
+		return
+	}
+	if f&bth.HasImm != 0 {
+		m.completeRecv(cq.OpRecvRDMAWithImm, m.total, p)
+	}
+	m.completeMessage()
+}
+
+// completeRecv completes the oldest receive WQE with success.
+func (m *Machine) completeRecv(op cq.Opcode, n uint32, p *bth.Packet) {
+	m.wc = cq.WC{ID: m.rq.Front().ID, Opcode: op, ByteLen: n, QPN: m.cfg.QPN, SrcQP: m.attr.DestQPN}
+	if p.Opcode.Is(bth.HasImm) {
+		m.wc.Flags, m.wc.Imm = cq.WithImm, p.Imm
+	}
+	m.sink.RecvDone(&m.wc, p.Solicited)
+	m.rq.Pop()
+}
+
+// executeRead takes a READ on: its data is read when it is sent. The MSN moves
+// now, the expected PSN moves behind the answer's last packet (9.7.3.2, 9.7.7.1).
+func (m *Machine) executeRead(p *bth.Packet) {
+	n := packets(p.RETH.Len, m.attr.PathMTU)
+	m.expected = p.PSN.Add(n)
+	m.completeMessage()
+	m.replay.add(answer{first: p.PSN, last: p.PSN.Add(n - 1), reth: p.RETH})
+	m.ackOwed = false // the answer says as much
+}
+
+// executeAtomic carries an atomic out, once, and keeps its result (9.4.5).
+func (m *Machine) executeAtomic(p *bth.Packet) {
+	a := &p.Atomic
+	span, _ := m.mem.Resolve(m.cfg.PD, mr.Key(a.RKey), a.VA, atomicSize, mr.RemoteAtomic)
+	var was uint64
+	if p.Opcode == bth.RCCompareSwap {
+		was = mr.CompareSwap(span.Bytes, a.Compare, a.SwapAdd)
+	} else {
+		was = mr.FetchAdd(span.Bytes, a.SwapAdd)
+	}
+	m.expected = p.PSN.Add(1)
+	m.completeMessage()
+	m.replay.add(answer{atomic: true, first: p.PSN, last: p.PSN, result: was})
+	m.ackOwed = false
+}

@@ -1,0 +1,90 @@
+package rc
+
+import (
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// Failure is the first cause of a queue pair's way to ERR.
+type Failure struct {
+	transport.Verdict           // the rule and the PSN it speaks of
+	Status            cq.Status // of the work that failed
+	Remote            bool      // the peer said so, or its request was at fault
+}
+
+// Failure returns why the queue pair went to ERR by itself, if it did.
+func (m *Machine) Failure() (Failure, bool) {
+	if m.failure == nil {
+		return Failure{}, false
+	}
+	return *m.failure, true
+}
+
+// record keeps the first cause.
+func (m *Machine) record(status cq.Status, v transport.Verdict, remote bool) {
+	if m.failure == nil {
+		m.failed = Failure{v, status, remote}
+		m.failure = &m.failed
+	}
+}
+
+// fail completes the oldest send WQE with an error, signaled or not, and takes the
+// queue pair to ERR. The peer learns nothing from us any more.
+func (m *Machine) fail(status cq.Status, v transport.Verdict) {
+	m.record(status, v, remoteStatus(status))
+	m.setState(qp.StateError)
+	m.responder.silence()
+	if m.sq.Len() > 0 {
+		m.failSend(status, v.Rule)
+	}
+	m.flush()
+}
+
+func remoteStatus(s cq.Status) bool {
+	return s == cq.StatusRemoteInvalid || s == cq.StatusRemoteAccess || s == cq.StatusRemoteOperation
+}
+
+// refuseRequest answers the packet at v.PSN with a fatal NAK and takes the queue
+// pair to ERR; answers owed before it are still sent. A receive WQE that the
+// message uses completes with status.
+func (m *Machine) refuseRequest(nak pendingNAK, status cq.Status, v transport.Verdict) transport.Verdict {
+	v.Action = transport.Failed
+	m.record(status, v, true)
+	m.setState(qp.StateError)
+	m.nak = nak
+	m.ackOwed = false
+	if m.recvInUse {
+		m.failRecv(status, v.Rule)
+	}
+	m.flush()
+	return v
+}
+
+// flush completes all work in both queues as flushed, in order (10.3.1.7), and
+// stops the requester. What is posted meanwhile rings the bell again.
+func (m *Machine) flush() {
+	for range m.sq.Len() {
+		m.failSend(cq.StatusFlushed, transport.RuleFlushed)
+	}
+	for range m.rq.Len() {
+		m.failRecv(cq.StatusFlushed, transport.RuleFlushed)
+	}
+	m.requester.idle()
+	m.message, m.recvInUse = noMessage, false
+}
+
+// failSend completes the oldest send WQE with an error.
+func (m *Machine) failSend(status cq.Status, rule transport.Rule) {
+	w := m.sq.At(m.sq.Head())
+	m.wc = cq.WC{ID: w.ID, Status: status, Opcode: completionOpcode[w.Op], VendorErr: uint32(rule), QPN: m.cfg.QPN}
+	m.sink.SendDone(&m.wc)
+	m.sq.Pop()
+}
+
+// failRecv completes the oldest receive WQE with an error.
+func (m *Machine) failRecv(status cq.Status, rule transport.Rule) {
+	m.wc = cq.WC{ID: m.rq.Front().ID, Status: status, Opcode: cq.OpRecv, VendorErr: uint32(rule), QPN: m.cfg.QPN}
+	m.sink.RecvDone(&m.wc, true)
+	m.rq.Pop()
+}

@@ -1,0 +1,45 @@
+package rc
+
+import (
+	"time"
+
+	"github.com/rocinante-rdma/roce/bth"
+)
+
+const (
+	// ackEvery is how often a packet inside a long message asks for an
+	// acknowledgement, so that the window slides. Some peers grant 128 packets.
+	ackEvery = 32
+
+	// retryForever is the RNR retry count that never runs out (IBTA vol. 1, 9.7.5.2.8).
+	retryForever = 7
+
+	// maxDMALen is the largest length a RETH may name (9.7.4.1.6).
+	maxDMALen = 1 << 31
+
+	// atomicSize is the operand size of CmpSwap and FetchAdd.
+	atomicSize = 8
+)
+
+// ackTimeout is the local ACK timeout of code t, 4.096 µs × 2^t; 0 means none
+// (IBTA vol. 1, 9.7.6.1.3).
+func ackTimeout(t uint8) time.Duration {
+	if t == 0 {
+		return 0
+	}
+	return 4096 * time.Nanosecond << t
+}
+
+// packets is the number of packets, and so of PSNs, that n bytes need: an empty
+// message needs one too.
+func packets(n uint32, mtu int) uint32 {
+	if n == 0 {
+		return 1
+	}
+	return uint32((uint64(n) + uint64(mtu) - 1) / uint64(mtu))
+}
+
+// within reports whether p lies in [from, to) of the PSN circle.
+func within(p, from, to bth.PSN) bool {
+	return !p.Before(from) && p.Before(to)
+}

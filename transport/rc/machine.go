@@ -1,0 +1,226 @@
+package rc
+
+import (
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/congestion"
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/mr"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// Config is what a machine is born with.
+type Config struct {
+	QPN    uint32
+	PD     mr.PD
+	MaxSGE int // pieces that a work request may have
+}
+
+// Sink takes completions. The WC is lent for the call.
+type Sink interface {
+	SendDone(wc *cq.WC)
+	RecvDone(wc *cq.WC, solicited bool)
+}
+
+// Out is one packet committed to be sent.
+type Out struct {
+	Hdr         [64]byte // BTH and extension headers
+	HdrLen, Pad uint8
+	Pay         [][]byte // payload by reference, valid until the end of the turn
+	Len         int      // payload bytes
+	MustCopy    bool     // the memory may change before the network has read it
+	Class       transport.Class
+	Why         transport.Cause
+	Opcode      bth.Opcode
+	PSN         bth.PSN
+}
+
+// Machine is one RC queue pair's protocol state. All methods belong to the owner
+// of its shard's lock.
+type Machine struct {
+	cfg  Config
+	attr qp.Attr // as modified so far; attr.State is the state
+
+	sq   *qp.SendQueue
+	rq   *qp.RecvQueue
+	mem  mr.Resolver
+	cc   congestion.Controller
+	sink Sink
+
+	requester
+	responder
+
+	failure *Failure
+	failed  Failure // storage of failure
+	stats   Stats
+
+	pkt bth.Packet // scratch for headers being built
+	pay [][]byte   // scratch for Out.Pay
+	wc  cq.WC      // scratch for completions
+
+	// Fair sharing between the two halves, in bytes since one of them was idle.
+	requestBytes, answerBytes int
+}
+
+// New returns a machine in RESET. cc paces its requests.
+func New(cfg Config, sq *qp.SendQueue, rq *qp.RecvQueue, mem mr.Resolver, cc congestion.Controller, sink Sink) *Machine {
+	m := &Machine{cfg: cfg, sq: sq, rq: rq, mem: mem, cc: cc, sink: sink}
+	m.pay = make([][]byte, 0, max(cfg.MaxSGE, 1))
+	m.requester.idle()
+	return m
+}
+
+// State is the queue pair's state.
+func (m *Machine) State() qp.State { return m.attr.State }
+
+// Attr returns the attributes as modified so far.
+func (m *Machine) Attr() qp.Attr { return m.attr }
+
+// Modify changes attributes and state [ibv_modify_qp]. What it may change is
+// checked by [qp.CheckModify]; on an error nothing has changed. Going to ERR
+// flushes all work, going to RESET drops it without completions.
+func (m *Machine) Modify(now clock.Time, a *qp.Attr, mask qp.Mask) error {
+	if err := qp.CheckModify(m.attr.State, a, mask); err != nil {
+		return err
+	}
+	m.take(a, mask)
+	if mask&qp.MaskState != 0 {
+		m.enter(now, a.State)
+	}
+	return nil
+}
+
+// take copies the attributes named by the mask, all but the state.
+func (m *Machine) take(a *qp.Attr, mask qp.Mask) {
+	set := func(bit qp.Mask, copyAttr func()) {
+		if mask&bit != 0 {
+			copyAttr()
+		}
+	}
+	t := &m.attr
+	set(qp.MaskPKey, func() { t.PKey = a.PKey })
+	set(qp.MaskAccess, func() { t.Access = a.Access })
+	set(qp.MaskPathMTU, func() { t.PathMTU = a.PathMTU })
+	set(qp.MaskDestQPN, func() { t.DestQPN = a.DestQPN })
+	set(qp.MaskAV, func() { t.DestAddr, t.TrafficClass, t.HopLimit = a.DestAddr, a.TrafficClass, a.HopLimit })
+	set(qp.MaskRQPSN, func() { t.RQPSN = a.RQPSN })
+	set(qp.MaskMaxDestRdAtomic, func() { t.MaxDestRdAtomic = a.MaxDestRdAtomic })
+	set(qp.MaskMinRNRTimer, func() { t.MinRNRTimer = a.MinRNRTimer })
+	set(qp.MaskSQPSN, func() { t.SQPSN = a.SQPSN })
+	set(qp.MaskTimeout, func() { t.Timeout = a.Timeout })
+	set(qp.MaskRetryCount, func() { t.RetryCount = a.RetryCount })
+	set(qp.MaskRNRRetry, func() { t.RNRRetry = a.RNRRetry })
+	set(qp.MaskMaxRdAtomic, func() { t.MaxRdAtomic = a.MaxRdAtomic })
+}
+
+// enter performs a state change.
+func (m *Machine) enter(now clock.Time, s qp.State) {
+	from := m.attr.State
+	m.setState(s)
+	switch s {
+	case qp.StateReset:
+		m.reset()
+	case qp.StateRTR:
+		if from == qp.StateInit {
+			m.responder.start(m.attr.RQPSN, m.attr.MaxDestRdAtomic)
+		}
+	case qp.StateRTS:
+		if from == qp.StateRTR {
+			m.requester.start(&m.attr, m.sq.Head())
+		}
+	case qp.StateError:
+		m.responder.silence()
+		m.flush()
+	}
+}
+
+func (m *Machine) setState(s qp.State) {
+	m.attr.State = s
+	m.sq.SetState(s)
+	m.rq.SetState(s)
+}
+
+// reset forgets everything but what the machine was born with.
+func (m *Machine) reset() {
+	m.sq.Drop()
+	m.rq.Drop()
+	m.attr = qp.Attr{}
+	m.failure = nil
+	m.requester.idle()
+	m.responder.idle()
+}
+
+// Posted tells that work was posted. In ERR it is flushed at once; otherwise Next
+// finds it.
+func (m *Machine) Posted(clock.Time) {
+	if m.attr.State == qp.StateError {
+		m.flush()
+	}
+}
+
+// Receive takes one packet of the connected peer, its ICRC checked. The packet may
+// have an undefined RC opcode; then only its base header counts. p and its payload
+// are lent for the call.
+func (m *Machine) Receive(now clock.Time, p *bth.Packet) transport.Verdict {
+	if p.Opcode.Is(bth.Response) {
+		if !m.attr.State.Sends() {
+			return transport.Verdict{Rule: transport.RuleState, PSN: p.PSN}
+		}
+		return m.complete(now, p)
+	}
+	if !m.attr.State.Receives() {
+		return transport.Verdict{Rule: transport.RuleState, PSN: p.PSN}
+	}
+	return m.respond(now, p)
+}
+
+// Next commits one packet of an allowed class and sets o, or returns false when
+// there is none now; Why says why. Requests and answers alternate by bytes.
+func (m *Machine) Next(now clock.Time, allow transport.ClassMask, o *Out) bool {
+	if m.answerBytes <= m.requestBytes {
+		return m.nextAnswer(allow, o) || m.nextRequest(now, allow, o)
+	}
+	return m.nextRequest(now, allow, o) || m.nextAnswer(allow, o)
+}
+
+// nextAnswer commits a packet of the responder half.
+func (m *Machine) nextAnswer(allow transport.ClassMask, o *Out) bool {
+	if m.answer(allow, o) {
+		m.answerBytes += o.Len
+		return true
+	}
+	m.requestBytes, m.answerBytes = 0, 0
+	return false
+}
+
+// nextRequest commits a packet of the requester half.
+func (m *Machine) nextRequest(now clock.Time, allow transport.ClassMask, o *Out) bool {
+	if allow.Has(transport.ClassRequest) && m.request(now, o) {
+		m.requestBytes += o.Len
+		return true
+	}
+	return false
+}
+
+// header starts the scratch packet with what every packet of this QP carries.
+// MigReq is sent as 1, as adapters do (their path-migration state is "migrated").
+func (m *Machine) header(op bth.Opcode, psn bth.PSN) *bth.Packet {
+	m.pkt = bth.Packet{Opcode: op, PKey: m.attr.PKey, MigReq: true, DestQP: m.attr.DestQPN, PSN: psn}
+	return &m.pkt
+}
+
+// emit finishes o from the scratch packet; its payload pieces are in m.pay.
+func (m *Machine) emit(o *Out, n int, class transport.Class, why transport.Cause) {
+	p := &m.pkt
+	p.Pad = bth.PadFor(n)
+	o.HdrLen = uint8(p.PutHeaders(o.Hdr[:]))
+	o.Pad, o.Pay, o.Len = p.Pad, m.pay, n
+	o.MustCopy = false
+	o.Class, o.Why, o.Opcode, o.PSN = class, why, p.Opcode, p.PSN
+	m.stats.PacketsSent++
+	m.stats.BytesSent += uint64(n)
+}
+
+// noPayload empties the payload scratch.
+func (m *Machine) noPayload() { m.pay = m.pay[:0] }

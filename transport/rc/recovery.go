@@ -1,0 +1,135 @@
+package rc
+
+import (
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// recovery is what the requester needs to go back: two deadlines, two counters.
+type recovery struct {
+	timer    clock.Time // the acknowledgement timeout, Never: not running
+	rnrUntil clock.Time // the end of an RNR wait, Never: not waiting
+
+	retries    uint8 // left
+	rnrRetries uint8 // left
+
+	// goneBack: a retransmission has begun and nothing was acknowledged since.
+	// Further NAKs belong to packets of the first transmission: only the timer may
+	// go back again, else one loss would set off many retransmissions.
+	goneBack bool
+}
+
+func (r *recovery) idle() { *r = recovery{timer: clock.Never, rnrUntil: clock.Never} }
+
+// reload sets the counters to their configured values.
+func (r *recovery) reload(a *qp.Attr) {
+	r.retries, r.rnrRetries = a.RetryCount, a.RNRRetry
+}
+
+// Deadline is when Advance has something to do.
+func (m *Machine) Deadline() clock.Time {
+	return clock.Earliest(clock.Earliest(m.timer, m.rnrUntil), m.cc.Deadline())
+}
+
+// Advance does what is due: the end of an RNR wait, an acknowledgement timeout.
+func (m *Machine) Advance(now clock.Time) {
+	if m.cc.Deadline() <= now {
+		m.cc.Advance(now)
+	}
+	if m.rnrUntil <= now {
+		m.rnrUntil = clock.Never
+	}
+	if m.timer <= now {
+		m.timeout(now)
+	}
+}
+
+// timeout goes back to the oldest unacknowledged packet (9.7.6.1.3).
+func (m *Machine) timeout(now clock.Time) {
+	m.timer = clock.Never
+	m.stats.Timeouts++
+	if m.retries == 0 {
+		m.fail(cq.StatusRetryExceeded, transport.Verdict{Action: transport.Failed, Rule: transport.RuleRetryExceeded, PSN: m.unacked})
+		return
+	}
+	m.retries--
+	m.lost(now, transport.CauseTimeout)
+}
+
+// retry goes back because of a NAK, spoken or implied.
+func (m *Machine) retry(now clock.Time, why transport.Cause, rule transport.Rule) transport.Verdict {
+	v := transport.Verdict{Action: transport.Advanced, Rule: rule, PSN: m.unacked}
+	switch {
+	case m.goneBack || m.rnrUntil != clock.Never:
+		// An RNR wait is not shortened: peers follow an RNR NAK by a sequence NAK.
+		v.Action, v.Rule = transport.Ignored, transport.RuleNAKAgain
+	case m.retries == 0:
+		v.Action, v.Rule = transport.Failed, transport.RuleRetryExceeded
+		m.fail(cq.StatusRetryExceeded, v)
+	default:
+		m.retries--
+		m.lost(now, why)
+	}
+	return v
+}
+
+// lost goes back after a loss.
+func (m *Machine) lost(now clock.Time, why transport.Cause) {
+	m.cc.Lost(now)
+	m.goBack(why)
+}
+
+// goBack makes the oldest unacknowledged packet the next one to send (go-back-N).
+// sentTo stays: acknowledgements of what was sent before still count.
+func (m *Machine) goBack(why transport.Cause) {
+	m.next, m.cursor = m.unacked, m.sq.Head()
+	m.why = why
+	m.goneBack = true
+	m.timer = clock.Never
+}
+
+// wait begins an RNR wait (9.7.5.2.8). The encoded time is a lower bound; neither
+// the acknowledgement timer nor newly posted work shortens it.
+func (m *Machine) wait(now clock.Time, code uint8, v transport.Verdict) transport.Verdict {
+	switch {
+	case m.next == m.unacked:
+		v.Action, v.Rule = transport.Ignored, transport.RuleNAKAgain
+		return v
+	case m.rnrRetries == 0:
+		v.Action, v.Rule = transport.Failed, transport.RuleRNRExceeded
+		m.fail(cq.StatusRNRRetryExceeded, v)
+		return v
+	case m.attr.RNRRetry != retryForever:
+		m.rnrRetries--
+	}
+	m.goBack(transport.CauseRNR)
+	m.rnrUntil = now.Add(bth.RNRDelay(code))
+	m.stats.RNRWaits++
+	return v
+}
+
+// progressed tells that the oldest unacknowledged PSN moved on: retries begin
+// anew, and so does the timer.
+func (m *Machine) progressed(now clock.Time, packets int) {
+	m.reload(&m.attr)
+	m.goneBack = false
+	m.timer = clock.Never
+	m.cc.Acked(now, packets, 0)
+	if m.next.Before(m.unacked) {
+		// What was to be sent again has arrived after all.
+		m.next, m.cursor = m.unacked, m.sq.Head()
+	}
+	if m.unacked != m.next {
+		m.startTimer(now)
+	}
+}
+
+// startTimer starts the acknowledgement timer if it is not running.
+func (m *Machine) startTimer(now clock.Time) {
+	if t := ackTimeout(m.attr.Timeout); t != 0 && m.timer == clock.Never {
+		m.timer = now.Add(t)
+	}
+}

@@ -1,0 +1,210 @@
+package rc
+
+import (
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/mr"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// replay holds the responder resources: the last READs and atomics with what it
+// takes to answer them, and to answer them again (9.7.4.1.2, 9.4.5). There are as
+// many as the peer may have outstanding, so a duplicate of an unanswered one is
+// always found.
+type replay struct {
+	answers []answer
+	slot    int // where the next one goes
+	pending int // answers not sent in full
+}
+
+// answer is one READ or atomic.
+type answer struct {
+	used, pending, again bool
+	atomic               bool
+	first, last          bth.PSN
+	reth                 bth.RETH // READ: as first asked for
+	result               uint64   // atomic: the original value
+
+	next bth.PSN  // the packet to send
+	from bth.PSN  // where this run of the answer began …
+	rest bth.RETH // … and what it covers
+}
+
+func (r *replay) start(limit int) {
+	*r = replay{answers: make([]answer, limit)}
+}
+
+// room reports whether the peer may ask for one more: the oldest resource is free,
+// or answered.
+func (r *replay) room() bool { return len(r.answers) > 0 && !r.answers[r.slot].pending }
+
+// add takes a new READ or atomic; room must have been true.
+func (r *replay) add(a answer) {
+	a.used, a.pending = true, true
+	a.next, a.from, a.rest = a.first, a.first, a.reth
+	r.answers[r.slot] = a
+	r.slot = (r.slot + 1) % len(r.answers)
+	r.pending++
+}
+
+// silence forgets that answers are owed.
+func (r *replay) silence() {
+	for i := range r.answers {
+		r.answers[i].pending = false
+	}
+	r.pending = 0
+}
+
+// oldest returns the pending answer that goes first: the one asked for first.
+func (r *replay) oldest() *answer {
+	var old *answer
+	for i := range r.answers {
+		if a := &r.answers[i]; a.pending && (old == nil || a.first.Before(old.first)) {
+			old = a
+		}
+	}
+	return old
+}
+
+// find returns the resource that covers a PSN, or nil.
+func (r *replay) find(psn bth.PSN, atomic bool) *answer {
+	for i := range r.answers {
+		a := &r.answers[i]
+		if a.used && a.atomic == atomic && !psn.Before(a.first) && !psn.After(a.last) {
+			return a
+		}
+	}
+	return nil
+}
+
+// done marks an answer as sent; it stays for duplicates.
+func (r *replay) done(a *answer) {
+	a.pending = false
+	r.pending--
+}
+
+// repeat makes an answer pending once more.
+func (r *replay) repeat(a *answer) {
+	if !a.pending {
+		a.pending = true
+		r.pending++
+	}
+	a.again = true
+}
+
+// duplicate answers a request that lies before the expected one (9.7.4.1.2): it is
+// not executed again.
+func (m *Machine) duplicate(p *bth.Packet) transport.Verdict {
+	m.stats.Duplicates++
+	switch {
+	case p.Opcode.Is(bth.Send | bth.Write):
+		m.owe(transport.CauseAckDuplicate)
+		return transport.Verdict{Action: transport.Repeated, Rule: transport.RuleDuplicateSend, PSN: m.newest}
+	case p.Opcode.Is(bth.Read):
+		return m.duplicateRead(p)
+	case p.Opcode.Is(bth.Atomic):
+		return m.duplicateAtomic(p)
+	}
+	return transport.Verdict{Action: transport.Dropped, Rule: transport.RuleReserved, PSN: p.PSN}
+}
+
+// duplicateRead answers a READ again, from the packet asked for on. The peer may
+// ask for the rest of the original range only.
+func (m *Machine) duplicateRead(p *bth.Packet) transport.Verdict {
+	v := transport.Verdict{Action: transport.Dropped, Rule: transport.RuleForgotten, PSN: p.PSN}
+	a := m.replay.find(p.PSN, false)
+	if a == nil {
+		return v
+	}
+	skipped := uint32(p.PSN.Diff(a.first)) * uint32(m.attr.PathMTU)
+	rest := bth.RETH{VA: a.reth.VA + uint64(skipped), RKey: a.reth.RKey, Len: a.reth.Len - skipped}
+	if p.RETH != rest {
+		v.Rule = transport.RuleMismatch
+		return v
+	}
+	v.Action, v.Rule = transport.Repeated, transport.RuleDuplicateRead
+	if a.pending && !p.PSN.Before(a.next) {
+		return v // that part is still to come
+	}
+	m.replay.repeat(a)
+	a.next, a.from, a.rest = p.PSN, p.PSN, rest
+	return v
+}
+
+// duplicateAtomic sends an atomic's saved result again.
+func (m *Machine) duplicateAtomic(p *bth.Packet) transport.Verdict {
+	a := m.replay.find(p.PSN, true)
+	if a == nil {
+		return transport.Verdict{Action: transport.Dropped, Rule: transport.RuleForgotten, PSN: p.PSN}
+	}
+	m.replay.repeat(a)
+	return transport.Verdict{Action: transport.Repeated, Rule: transport.RuleDuplicateAtom, PSN: p.PSN}
+}
+
+// answerRequest commits the next packet of the oldest pending answer.
+func (m *Machine) answerRequest(o *Out) bool {
+	a := m.replay.oldest()
+	why := transport.CauseAnswer
+	if a.again {
+		why = transport.CauseReplay
+	}
+	if a.atomic {
+		m.answerAtomic(a, o, why)
+		return true
+	}
+	return m.answerRead(a, o, why)
+}
+
+func (m *Machine) answerAtomic(a *answer, o *Out, why transport.Cause) {
+	m.noPayload()
+	p := m.header(bth.RCAtomicAck, a.first)
+	p.AETH = bth.AETH{Syndrome: bth.ACKUnlimited, MSN: m.msn}
+	p.AtomicAck = a.result
+	m.emit(o, 0, transport.ClassReadResponse, why)
+	m.replay.done(a)
+}
+
+// answerRead makes one packet of READ data. The key is checked again: the region
+// may have gone since the request (9.7.4.1.7). The data is the user's live memory,
+// so the link has to copy it before the ICRC is computed.
+func (m *Machine) answerRead(a *answer, o *Out, why transport.Cause) bool {
+	off := uint32(a.next.Diff(a.from)) * uint32(m.attr.PathMTU)
+	n := min(a.rest.Len-off, uint32(m.attr.PathMTU))
+	span, fault := m.mem.Resolve(m.cfg.PD, mr.Key(a.rest.RKey), a.rest.VA+uint64(off), n, mr.RemoteRead)
+	if fault != mr.NoFault {
+		m.readGone(a, faultRules[fault])
+		return m.answer(transport.AllClasses, o)
+	}
+	m.noPayload()
+	if n > 0 {
+		m.pay = append(m.pay, span.Bytes)
+	}
+	p := m.header(readOpcode(a.next == a.from, a.next == a.last), a.next)
+	p.AETH = bth.AETH{Syndrome: bth.ACKUnlimited, MSN: m.msn}
+	m.emit(o, int(n), transport.ClassReadResponse, why)
+	o.MustCopy = true
+	if a.next == a.last {
+		m.replay.done(a)
+	}
+	a.next = a.next.Add(1)
+	return true
+}
+
+// readGone refuses the rest of a READ whose region is gone.
+func (m *Machine) readGone(a *answer, rule transport.Rule) {
+	m.replay.silence()
+	m.recvInUse = false // a SEND under way is not at fault
+	m.refuse(&bth.Packet{PSN: a.next}, rule)
+}
+
+// readOpcode picks the opcode of READ data by its place.
+func readOpcode(first, last bool) bth.Opcode {
+	switch {
+	case first && last:
+		return bth.RCReadRespOnly
+	case first:
+		return bth.RCReadRespFirst
+	case last:
+		return bth.RCReadRespLast
+	}
+	return bth.RCReadRespMiddle
+}
