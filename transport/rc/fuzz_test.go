@@ -1,0 +1,309 @@
+package rc_test
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/congestion"
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/internal/fuzzing"
+	"github.com/rocinante-rdma/roce/mr"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/transport/rc"
+)
+
+// The fuzz targets read their input as a script for one live machine: packets of
+// any opcode, PSN, length and key, work posted, time passing. Whatever the script
+// says, these invariants hold, or the target panics:
+//
+//   - no byte outside the registered region changes;
+//   - work completes at most once, in the order posted, and all of it once the
+//     queue pair is in ERR;
+//   - a packet makes the machine send a bounded number of packets, all well formed
+//     and to the peer;
+//   - acknowledgements name PSNs that were received, requests PSNs in order.
+
+const (
+	fuzzMTU    = 256
+	fuzzRegion = 4096
+	fuzzGuard  = 512
+	fuzzDepth  = 16
+	// A READ may bring the whole region, and a duplicate may bring it again.
+	fuzzPacketsPerStep = 2 * qp.MaxRdAtomic * fuzzRegion / fuzzMTU
+)
+
+// subject is the machine under test with all that it touches.
+type subject struct {
+	now      clock.Time
+	m        *rc.Machine
+	sq       *qp.SendQueue
+	rq       *qp.RecvQueue
+	table    *mr.Table
+	memory   []byte // guard, region, guard
+	region   *mr.Region
+	posted   [2]uint64 // work posted to the send and the receive queue …
+	finished [2]uint64 // … and completed
+}
+
+func newSubject() *subject {
+	r := rand.New(rand.NewPCG(1, 2))
+	s := &subject{
+		sq: qp.NewSendQueue(fuzzDepth, 2, 64), rq: qp.NewRecvQueue(fuzzDepth, 2), table: mr.NewTable(r.Uint64),
+		memory: make([]byte, fuzzGuard+fuzzRegion+fuzzGuard),
+	}
+	region := s.memory[fuzzGuard:][:fuzzRegion:fuzzRegion]
+	var err error
+	if s.region, err = s.table.Register(pd, region, 0x10000, allRight); err != nil {
+		panic(err)
+	}
+	s.m = rc.New(rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2}, s.sq, s.rq, s.table, congestion.NewWindow(fuzzMTU), s)
+	return s
+}
+
+func (s *subject) SendDone(wc *cq.WC)         { s.finish(0, wc) }
+func (s *subject) RecvDone(wc *cq.WC, _ bool) { s.finish(1, wc) }
+
+// finish holds a completion against the order of posting. Sends are all signaled.
+func (s *subject) finish(queue int, wc *cq.WC) {
+	if wc.ID != s.finished[queue] {
+		panic(fmt.Sprintf("queue %d: work %d completes, expected %d", queue, wc.ID, s.finished[queue]))
+	}
+	s.finished[queue]++
+	if s.finished[queue] > s.posted[queue] {
+		panic("more completions than work")
+	}
+}
+
+func (s *subject) ReadLocal(e qp.SGE) ([]byte, bool) {
+	span, fault := s.table.Resolve(pd, e.LKey, e.Addr, e.Len, 0)
+	return span.Bytes, fault == mr.NoFault
+}
+
+// restart takes the machine through RESET to RTS.
+func (s *subject) restart() {
+	s.now, s.posted, s.finished = 0, [2]uint64{}, [2]uint64{}
+	steps := []struct {
+		attr qp.Attr
+		mask qp.Mask
+	}{
+		{qp.Attr{State: qp.StateReset}, qp.MaskState},
+		{qp.Attr{State: qp.StateInit, PKey: bth.DefaultPKey, Access: allRight}, qp.MaskState | qp.MaskPKey | qp.MaskAccess},
+		{
+			qp.Attr{State: qp.StateRTR, PathMTU: fuzzMTU, DestQPN: 0x22, DestAddr: netip.AddrFrom4([4]byte{10, 0, 0, 9}), RQPSN: 0xfffffc, MaxDestRdAtomic: 4, MinRNRTimer: 1},
+			qp.MaskState | qp.MaskAV | qp.MaskPathMTU | qp.MaskDestQPN | qp.MaskRQPSN | qp.MaskMaxDestRdAtomic | qp.MaskMinRNRTimer,
+		},
+		{
+			qp.Attr{State: qp.StateRTS, SQPSN: 0xfffff8, Timeout: 1, RetryCount: 3, RNRRetry: 3, MaxRdAtomic: 4},
+			qp.MaskState | qp.MaskSQPSN | qp.MaskTimeout | qp.MaskRetryCount | qp.MaskRNRRetry | qp.MaskMaxRdAtomic,
+		},
+	}
+	for i := range steps {
+		if err := s.m.Modify(s.now, &steps[i].attr, steps[i].mask); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// check holds the machine against the invariants that are about its whole state.
+func (s *subject) check() {
+	zero := make([]byte, fuzzGuard)
+	if !bytes.Equal(s.memory[:fuzzGuard], zero) || !bytes.Equal(s.memory[fuzzGuard+fuzzRegion:], zero) {
+		panic("memory outside the region was written")
+	}
+	if s.m.State() == qp.StateError {
+		s.m.Posted(s.now)
+		if s.posted != s.finished {
+			panic(fmt.Sprintf("ERR, but of %v works only %v completed", s.posted, s.finished))
+		}
+	}
+}
+
+// pump takes everything the machine wants to send.
+func (s *subject) pump() {
+	var o rc.Out
+	for n := 0; s.m.Next(s.now, transport.AllClasses, &o); n++ {
+		if n > fuzzPacketsPerStep {
+			panic("the machine does not stop sending")
+		}
+		var p bth.Packet
+		if err := p.Parse(o.Hdr[:o.HdrLen], nil); err != nil && o.Pad == 0 {
+			panic(err)
+		}
+		if p.DestQP != 0x22 || p.PKey != bth.DefaultPKey || o.Len > fuzzMTU || int(o.Pad) != -o.Len&3 {
+			panic(fmt.Sprintf("malformed packet %+v", o))
+		}
+	}
+}
+
+// script reads an input byte by byte; behind its end everything is 0.
+type script struct{ rest []byte }
+
+func (r *script) more() bool { return len(r.rest) > 0 }
+
+func (r *script) byte() byte {
+	if len(r.rest) == 0 {
+		return 0
+	}
+	b := r.rest[0]
+	r.rest = r.rest[1:]
+	return b
+}
+
+func (r *script) uint16() int { return int(r.byte())<<8 | int(r.byte()) }
+
+// length favours the edges around the path MTU.
+func (r *script) length() int {
+	edges := [...]int{0, 1, 3, 4, fuzzMTU - 1, fuzzMTU, fuzzMTU + 1, 2 * fuzzMTU, 3*fuzzMTU + 5, fuzzRegion}
+	if b := r.byte(); int(b) < 16*len(edges) {
+		return edges[int(b)%len(edges)]
+	}
+	return r.uint16() % (fuzzRegion + 64)
+}
+
+// step does what the next bytes say. opcodes maps a byte to an opcode.
+func (s *subject) step(r *script, near bth.PSN, opcodes func(byte) bth.Opcode) {
+	switch r.byte() % 8 {
+	case 0:
+		s.now = s.now.Add(time.Duration(r.uint16()) * time.Microsecond)
+		s.m.Advance(s.now)
+	case 1:
+		wr := qp.RecvWR{ID: s.posted[1], SGE: s.piece(r)}
+		if s.rq.Post(&wr) == nil {
+			s.posted[1]++
+		}
+		s.m.Posted(s.now)
+	case 2:
+		s.postSend(r)
+	case 3:
+		s.pump()
+	default:
+		s.m.Receive(s.now, s.packet(r, near, opcodes))
+	}
+}
+
+func (s *subject) piece(r *script) qp.SGE {
+	e := qp.SGE{Addr: s.region.Base() + uint64(r.length()), Len: uint32(r.length()), LKey: s.region.LKey()}
+	if r.byte() > 250 {
+		e.LKey ^= 1
+	}
+	return e
+}
+
+func (s *subject) postSend(r *script) {
+	wr := qp.SendWR{
+		ID: s.posted[0], Op: qp.Op(r.byte() % 8), Flags: qp.Flags(r.byte()&0xf) | qp.Signaled, SGE: s.piece(r),
+		RemoteAddr: uint64(r.uint16()), RKey: mr.Key(r.byte()), Add: uint64(r.byte()),
+	}
+	if wr.Op >= qp.OpCompareSwap {
+		wr.SGE.Len = 8
+	}
+	if s.sq.Post(&wr, s) == nil {
+		s.posted[0]++
+	}
+	s.m.Posted(s.now)
+}
+
+// packet makes a packet around a PSN, mostly plausible.
+func (s *subject) packet(r *script, near bth.PSN, opcodes func(byte) bth.Opcode) *bth.Packet {
+	n := r.length()
+	p := &bth.Packet{
+		Opcode: opcodes(r.byte()), PSN: near.Add(uint32(r.byte())).Sub(32), AckReq: r.byte()&1 != 0,
+		Solicited: r.byte()&1 != 0, PKey: bth.DefaultPKey, DestQP: 0x11, Pad: bth.PadFor(n), Imm: 7,
+		Payload: [2][]byte{make([]byte, n)},
+		RETH:    bth.RETH{VA: s.region.Base() + uint64(r.length()), RKey: uint32(s.region.RKey()), Len: uint32(r.length())},
+		AETH:    bth.AETH{Syndrome: bth.Syndrome(r.byte()), MSN: uint32(r.byte())},
+	}
+	p.Atomic = bth.AtomicETH{VA: p.RETH.VA, RKey: p.RETH.RKey, SwapAdd: 1}
+	switch b := r.byte(); {
+	case b > 250:
+		p.RETH.RKey ^= uint32(b)
+	case b > 245:
+		p.RETH.Len = 1<<31 + uint32(b) - 248
+	case b > 240:
+		p.Pad = b & 3
+	case b > 220:
+		p.AETH.Syndrome = bth.ACKUnlimited
+	case b > 200 && n > 0:
+		cut := int(b) % n
+		p.Payload = [2][]byte{p.Payload[0][:cut], p.Payload[0][cut:]}
+	}
+	return p
+}
+
+var fuzzSubject = newSubject()
+
+// fuzzResponder feeds requests to a responder.
+func fuzzResponder(data []byte) {
+	s, r := fuzzSubject, &script{data}
+	s.restart()
+	for r.more() {
+		s.step(r, 0xfffffc, func(b byte) bth.Opcode { return bth.Opcode(b & 0x1f) })
+	}
+	s.pump()
+	s.check()
+}
+
+// fuzzCompleter posts work of all kinds and feeds responses to it.
+func fuzzCompleter(data []byte) {
+	s, r := fuzzSubject, &script{data}
+	s.restart()
+	for range 4 {
+		s.postSend(r)
+	}
+	s.pump()
+	for r.more() {
+		s.step(r, 0xfffff8, func(b byte) bth.Opcode { return bth.RCReadRespFirst + bth.Opcode(b%6) })
+	}
+	s.pump()
+	s.check()
+}
+
+// fuzzSeeds are scripts that reach far: whole messages of each kind, then noise.
+func fuzzSeeds() [][]byte {
+	r := rand.New(rand.NewPCG(3, 4))
+	var seeds [][]byte
+	for i := range 32 {
+		b := make([]byte, 40+8*i)
+		for j := range b {
+			b[j] = byte(r.Uint32())
+		}
+		seeds = append(seeds, b)
+	}
+	for op := range byte(32) {
+		// A posted receive, then Only packets of this opcode in order.
+		b := []byte{1, 0, 9, 0}
+		for psn := range byte(6) {
+			b = append(b, 7, 4, op, 32+psn, 1, 0, 0, 1, 0x1f, 0, 221, 3)
+		}
+		seeds = append(seeds, b)
+	}
+	return seeds
+}
+
+func FuzzResponder(f *testing.F) { fuzzTarget(f, fuzzResponder) }
+
+func FuzzCompleter(f *testing.F) { fuzzTarget(f, fuzzCompleter) }
+
+func fuzzTarget(f *testing.F, one func([]byte)) {
+	for _, s := range fuzzSeeds() {
+		f.Add(s)
+	}
+	f.Fuzz(func(_ *testing.T, data []byte) { one(data) })
+}
+
+// TestDriveResponder and TestDriveCompleter run the fuzz targets by counted inputs,
+// so that executions add up over the runs of the project's life.
+func TestDriveResponder(t *testing.T) {
+	fuzzing.Drive(t, "FuzzResponder", fuzzSeeds(), fuzzResponder)
+}
+
+func TestDriveCompleter(t *testing.T) {
+	fuzzing.Drive(t, "FuzzCompleter", fuzzSeeds(), fuzzCompleter)
+}
