@@ -50,6 +50,14 @@ type subject struct {
 	region   *mr.Region
 	posted   [2]uint64 // work posted to the send and the receive queue …
 	finished [2]uint64 // … and completed
+
+	// What a well-behaved peer would know, so that scripts get beyond the first
+	// check: the next PSN in order, the work posted, and the bytes of the oldest READ
+	// that have come.
+	expected bth.PSN
+	works    []qp.SendWR
+	got      int
+	read     bth.Packet // the newest READ or atomic sent to the machine
 }
 
 func newSubject() *subject {
@@ -86,9 +94,10 @@ func (s *subject) ReadLocal(e qp.SGE) ([]byte, bool) {
 	return span.Bytes, fault == mr.NoFault
 }
 
-// restart takes the machine through RESET to RTS.
-func (s *subject) restart() {
+// restart takes the machine through RESET to RTS. The peer's first PSN is first.
+func (s *subject) restart(first bth.PSN) {
 	s.now, s.posted, s.finished = 0, [2]uint64{}, [2]uint64{}
+	s.expected, s.works, s.got, s.read = first, s.works[:0], 0, bth.Packet{}
 	steps := []struct {
 		attr qp.Attr
 		mask qp.Mask
@@ -167,8 +176,8 @@ func (r *script) length() int {
 	return r.uint16() % (fuzzRegion + 64)
 }
 
-// step does what the next bytes say. opcodes maps a byte to an opcode.
-func (s *subject) step(r *script, near bth.PSN, opcodes func(byte) bth.Opcode) {
+// step does what the next bytes say; next makes a packet.
+func (s *subject) step(r *script, next func(*script) *bth.Packet) {
 	switch r.byte() % 8 {
 	case 0:
 		s.now = s.now.Add(time.Duration(r.uint16()) * time.Microsecond)
@@ -184,7 +193,24 @@ func (s *subject) step(r *script, near bth.PSN, opcodes func(byte) bth.Opcode) {
 	case 3:
 		s.pump()
 	default:
-		s.m.Receive(s.now, s.packet(r, near, opcodes))
+		p := next(r)
+		psn, n, reth := p.PSN, p.PayloadLen(), p.RETH.Len
+		v := s.m.Receive(s.now, p)
+		s.learn(v, psn, n, reth)
+	}
+}
+
+// learn keeps what a peer would conclude from a verdict.
+func (s *subject) learn(v transport.Verdict, psn bth.PSN, n int, reth uint32) {
+	switch {
+	case v.Rule == transport.RuleReadData:
+		s.got += n
+		s.expected = psn.Add(1)
+	case v.Action == transport.Advanced:
+		s.got = 0
+		s.expected = psn.Add(1)
+	case v.Action == transport.Executed:
+		s.expected = psn.Add(max(1, (reth+fuzzMTU-1)/fuzzMTU))
 	}
 }
 
@@ -206,30 +232,40 @@ func (s *subject) postSend(r *script) {
 	}
 	if s.sq.Post(&wr, s) == nil {
 		s.posted[0]++
+		s.works = append(s.works, wr)
 	}
 	s.m.Posted(s.now)
 }
 
-// packet makes a packet around a PSN, mostly plausible.
-func (s *subject) packet(r *script, near bth.PSN, opcodes func(byte) bth.Opcode) *bth.Packet {
+// packet makes a packet of an opcode: in order, or around that.
+func (s *subject) packet(r *script, op bth.Opcode) *bth.Packet {
 	n := r.length()
 	p := &bth.Packet{
-		Opcode: opcodes(r.byte()), PSN: near.Add(uint32(r.byte())).Sub(32), AckReq: r.byte()&1 != 0,
-		Solicited: r.byte()&1 != 0, PKey: bth.DefaultPKey, DestQP: 0x11, Pad: bth.PadFor(n), Imm: 7,
-		Payload: [2][]byte{make([]byte, n)},
-		RETH:    bth.RETH{VA: s.region.Base() + uint64(r.length()), RKey: uint32(s.region.RKey()), Len: uint32(r.length())},
-		AETH:    bth.AETH{Syndrome: bth.Syndrome(r.byte()), MSN: uint32(r.byte())},
+		Opcode: op, PSN: s.expected, AckReq: r.byte()&1 != 0, Solicited: r.byte()&1 != 0,
+		PKey: bth.DefaultPKey, DestQP: 0x11, Imm: 7, Payload: [2][]byte{make([]byte, n)},
+		RETH: bth.RETH{VA: s.region.Base() + uint64(r.length()), RKey: uint32(s.region.RKey()), Len: uint32(r.length())},
+		AETH: bth.AETH{Syndrome: bth.ACKUnlimited, MSN: uint32(r.byte())},
+	}
+	if b := r.byte(); b > 160 {
+		p.PSN = p.PSN.Add(uint32(b)).Sub(200)
 	}
 	p.Atomic = bth.AtomicETH{VA: p.RETH.VA, RKey: p.RETH.RKey, SwapAdd: 1}
+	return p
+}
+
+// spoil changes a plausible packet for some values of the next byte.
+func spoil(r *script, p *bth.Packet) *bth.Packet {
+	n := p.PayloadLen()
+	p.Pad = bth.PadFor(n)
 	switch b := r.byte(); {
-	case b > 250:
+	case b > 252:
 		p.RETH.RKey ^= uint32(b)
-	case b > 245:
-		p.RETH.Len = 1<<31 + uint32(b) - 248
-	case b > 240:
+	case b > 249:
+		p.RETH.Len = 1<<31 + uint32(b) - 251
+	case b > 246:
 		p.Pad = b & 3
 	case b > 220:
-		p.AETH.Syndrome = bth.ACKUnlimited
+		p.AETH.Syndrome = bth.Syndrome(r.byte())
 	case b > 200 && n > 0:
 		cut := int(b) % n
 		p.Payload = [2][]byte{p.Payload[0][:cut], p.Payload[0][cut:]}
@@ -237,14 +273,84 @@ func (s *subject) packet(r *script, near bth.PSN, opcodes func(byte) bth.Opcode)
 	return p
 }
 
+// request makes a request, most of them of a length that fits their opcode, some
+// of them once more, or the rest of a READ.
+func (s *subject) request(r *script) *bth.Packet {
+	if b := r.byte(); b > 230 && s.read.Opcode != 0 {
+		p := s.read
+		skip := uint32(b&3) * fuzzMTU
+		if p.Opcode == bth.RCReadRequest && skip < p.RETH.Len {
+			p.PSN, p.RETH.VA, p.RETH.Len = p.PSN.Add(skip/fuzzMTU), p.RETH.VA+uint64(skip), p.RETH.Len-skip
+		}
+		return &p
+	}
+	p := s.packet(r, bth.Opcode(r.byte()&0x1f))
+	if p.Opcode.Is(bth.Read | bth.Atomic) {
+		defer func() { s.read = *p }()
+	}
+	if r.byte() < 200 {
+		fitRequest(p)
+	}
+	return spoil(r, p)
+}
+
+func fitRequest(p *bth.Packet) {
+	n := p.PayloadLen() % fuzzMTU
+	switch f := p.Opcode.Flags(); {
+	case f&bth.Payload == 0:
+		n = 0
+	case f&bth.Last == 0:
+		n = fuzzMTU
+		p.RETH.Len = 3 * fuzzMTU
+	case f&bth.First == 0:
+		n = fuzzMTU
+	default:
+		p.RETH.Len = uint32(n)
+	}
+	p.Payload[0] = make([]byte, n)
+	p.Atomic.VA &^= 7
+}
+
+// response makes a response, most of them the one that the oldest work waits for.
+func (s *subject) response(r *script) *bth.Packet {
+	p := s.packet(r, bth.RCReadRespFirst+bth.Opcode(r.byte()%6))
+	if r.byte() < 200 && s.finished[0] < s.posted[0] {
+		s.fitResponse(p, &s.works[s.finished[0]])
+	}
+	return spoil(r, p)
+}
+
+func (s *subject) fitResponse(p *bth.Packet, w *qp.SendWR) {
+	n := 0
+	switch left := int(w.SGE.Len) - s.got; {
+	case w.Op >= qp.OpCompareSwap:
+		p.Opcode = bth.RCAtomicAck
+	case w.Op != qp.OpRead:
+		p.Opcode = bth.RCAcknowledge
+	case left > fuzzMTU:
+		n = fuzzMTU
+		p.Opcode = bth.RCReadRespMiddle
+		if s.got == 0 {
+			p.Opcode = bth.RCReadRespFirst
+		}
+	default:
+		n = left
+		p.Opcode = bth.RCReadRespLast
+		if s.got == 0 {
+			p.Opcode = bth.RCReadRespOnly
+		}
+	}
+	p.Payload[0] = make([]byte, n)
+}
+
 var fuzzSubject = newSubject()
 
 // fuzzResponder feeds requests to a responder.
 func fuzzResponder(data []byte) {
 	s, r := fuzzSubject, &script{data}
-	s.restart()
+	s.restart(0xfffffc)
 	for r.more() {
-		s.step(r, 0xfffffc, func(b byte) bth.Opcode { return bth.Opcode(b & 0x1f) })
+		s.step(r, s.request)
 	}
 	s.pump()
 	s.check()
@@ -253,19 +359,19 @@ func fuzzResponder(data []byte) {
 // fuzzCompleter posts work of all kinds and feeds responses to it.
 func fuzzCompleter(data []byte) {
 	s, r := fuzzSubject, &script{data}
-	s.restart()
+	s.restart(0xfffff8)
 	for range 4 {
 		s.postSend(r)
 	}
 	s.pump()
 	for r.more() {
-		s.step(r, 0xfffff8, func(b byte) bth.Opcode { return bth.RCReadRespFirst + bth.Opcode(b%6) })
+		s.step(r, s.response)
 	}
 	s.pump()
 	s.check()
 }
 
-// fuzzSeeds are scripts that reach far: whole messages of each kind, then noise.
+// fuzzSeeds are scripts of packets in order, of noise, and of both.
 func fuzzSeeds() [][]byte {
 	r := rand.New(rand.NewPCG(3, 4))
 	var seeds [][]byte
@@ -277,12 +383,11 @@ func fuzzSeeds() [][]byte {
 		seeds = append(seeds, b)
 	}
 	for op := range byte(32) {
-		// A posted receive, then Only packets of this opcode in order.
-		b := []byte{1, 0, 9, 0}
-		for psn := range byte(6) {
-			b = append(b, 7, 4, op, 32+psn, 1, 0, 0, 1, 0x1f, 0, 221, 3)
+		script := []byte{1, 9, 9, 0} // a receive for 4,096 bytes at the region's start
+		for range 8 {
+			script = append(script, 7, 0, op, 5, 1, 0, 0, 5, 1, 0, 0, 0, 3)
 		}
-		seeds = append(seeds, b)
+		seeds = append(seeds, script)
 	}
 	return seeds
 }

@@ -1,10 +1,6 @@
 package rc
 
-import (
-	"time"
-
-	"github.com/rocinante-rdma/roce/bth"
-)
+import "time"
 
 const (
 	// ackEvery is how often a packet inside a long message asks for an
@@ -37,9 +33,4 @@ func packets(n uint32, mtu int) uint32 {
 		return 1
 	}
 	return uint32((uint64(n) + uint64(mtu) - 1) / uint64(mtu))
-}
-
-// within reports whether p lies in [from, to) of the PSN circle.
-func within(p, from, to bth.PSN) bool {
-	return !p.Before(from) && p.Before(to)
 }

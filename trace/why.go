@@ -1,0 +1,62 @@
+package trace
+
+import (
+	"fmt"
+
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// Why says in words what the device did and for what reason: the cause of a sent
+// packet, the verdict on a received one, and what is known of the ICRC unless it
+// is simply good.
+func (e *Event) Why() string {
+	if e.QPN == 0 {
+		return e.reason()
+	}
+	return fmt.Sprintf("QP 0x%x: %s", e.QPN, e.reason())
+}
+
+func (e *Event) reason() string {
+	words := e.deed()
+	if e.ICRC == ICRCGood || e.droppedForICRC() {
+		return words
+	}
+	words += "; ICRC " + e.ICRC.String()
+	if e.ICRC == ICRCInferred {
+		words += " (IPv4 identification unseen)"
+	}
+	return words
+}
+
+// droppedForICRC is when the verdict says already what the ICRC is.
+func (e *Event) droppedForICRC() bool {
+	return e.Dir == In && e.Verdict.Rule == transport.RuleICRC
+}
+
+func (e *Event) deed() string {
+	if e.Dir == Out {
+		return e.Cause.String()
+	}
+	return e.Verdict.String()
+}
+
+// String names the direction: "in" or "out".
+func (d Direction) String() string {
+	if d == Out {
+		return "out"
+	}
+	return "in"
+}
+
+// String says what is known of the ICRC, in one word.
+func (i ICRC) String() string {
+	switch i {
+	case ICRCGood:
+		return "good"
+	case ICRCInferred:
+		return "inferred"
+	case ICRCBad:
+		return "bad"
+	}
+	return "unchecked"
+}
