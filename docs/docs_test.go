@@ -1,0 +1,75 @@
+// Package docs_test holds the documents against the code: what they name must exist.
+package docs_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = ".."
+
+// mapRow is a row of a table whose last two columns are code and test.
+var mapRow = regexp.MustCompile("(?m)^\\|.*\\| `([^`]+\\.go)` (\\w+) \\| `([^`]+)` (Test\\w+) \\|$")
+
+// TestMapsNameWhatExists proves that every function and every test that the spec map
+// and the map of cases name is there.
+func TestMapsNameWhatExists(t *testing.T) {
+	rows := 0
+	for _, doc := range []string{"spec-map.md"} {
+		text, err := os.ReadFile(doc)
+		require.NoError(t, err)
+		for _, m := range mapRow.FindAllStringSubmatch(string(text), -1) {
+			rows++
+			require.True(t, declares(t, filepath.Join(root, m[1]), m[2]), "%s: %s has no function %s", doc, m[1], m[2])
+			require.True(t, declaresTest(t, filepath.Join(root, m[3]), m[4]), "%s: package %s has no %s", doc, m[3], m[4])
+		}
+		require.Equal(t, tableRows(string(text)), rows, "%s: a row does not have the form | … | `file.go` function | `package` TestName |", doc)
+	}
+}
+
+// tableRows counts the rows of all tables, without their heads.
+func tableRows(text string) int {
+	rows := 0
+	for _, line := range strings.Split(text, "\n") {
+		switch {
+		case strings.HasPrefix(line, "|---"):
+			rows-- // the line above was the head
+		case strings.HasPrefix(line, "|"):
+			rows++
+		}
+	}
+	return rows
+}
+
+func declaresTest(t *testing.T, dir, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, f := range files {
+		if declares(t, f, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// declares reports whether a file has a function or method of a name.
+func declares(t *testing.T, file, name string) bool {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+	require.NoError(t, err)
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name {
+			return true
+		}
+	}
+	return false
+}
