@@ -41,38 +41,37 @@ func (t Transport) String() string {
 // Opcodes of the reliable connection service and the ones that stand alone.
 // Other services use the same operation numbers: see [Opcode.Op].
 const (
-	RCSendFirst       Opcode = 0x00
-	RCSendMiddle      Opcode = 0x01
-	RCSendLast        Opcode = 0x02
-	RCSendLastImm     Opcode = 0x03
-	RCSendOnly        Opcode = 0x04
-	RCSendOnlyImm     Opcode = 0x05
-	RCWriteFirst      Opcode = 0x06
-	RCWriteMiddle     Opcode = 0x07
-	RCWriteLast       Opcode = 0x08
-	RCWriteLastImm    Opcode = 0x09
-	RCWriteOnly       Opcode = 0x0a
-	RCWriteOnlyImm    Opcode = 0x0b
-	RCReadRequest     Opcode = 0x0c
-	RCReadRespFirst   Opcode = 0x0d
-	RCReadRespMiddle  Opcode = 0x0e
-	RCReadRespLast    Opcode = 0x0f
-	RCReadRespOnly    Opcode = 0x10
-	RCAcknowledge     Opcode = 0x11
-	RCAtomicAck       Opcode = 0x12
-	RCCompareSwap     Opcode = 0x13
-	RCFetchAdd        Opcode = 0x14
-	RCSendLastInv     Opcode = 0x16
-	RCSendOnlyInv     Opcode = 0x17
-	RCFlush           Opcode = 0x1c
-	RCAtomicWrite     Opcode = 0x1d
-	UDSendOnly        Opcode = 0x64
-	UDSendOnlyImm     Opcode = 0x65
-	CNP               Opcode = 0x81
-	opResync          Opcode = 0x15
-	operationMask            = 0x1f
-	transportMask            = 0xe0
-	cnpReservedLength        = 16
+	RCSendFirst      Opcode = 0x00
+	RCSendMiddle     Opcode = 0x01
+	RCSendLast       Opcode = 0x02
+	RCSendLastImm    Opcode = 0x03
+	RCSendOnly       Opcode = 0x04
+	RCSendOnlyImm    Opcode = 0x05
+	RCWriteFirst     Opcode = 0x06
+	RCWriteMiddle    Opcode = 0x07
+	RCWriteLast      Opcode = 0x08
+	RCWriteLastImm   Opcode = 0x09
+	RCWriteOnly      Opcode = 0x0a
+	RCWriteOnlyImm   Opcode = 0x0b
+	RCReadRequest    Opcode = 0x0c
+	RCReadRespFirst  Opcode = 0x0d
+	RCReadRespMiddle Opcode = 0x0e
+	RCReadRespLast   Opcode = 0x0f
+	RCReadRespOnly   Opcode = 0x10
+	RCAcknowledge    Opcode = 0x11
+	RCAtomicAck      Opcode = 0x12
+	RCCompareSwap    Opcode = 0x13
+	RCFetchAdd       Opcode = 0x14
+	RCSendLastInv    Opcode = 0x16
+	RCSendOnlyInv    Opcode = 0x17
+	RCFlush          Opcode = 0x1c
+	RCAtomicWrite    Opcode = 0x1d
+	UDSendOnly       Opcode = 0x64
+	UDSendOnlyImm    Opcode = 0x65
+	CNP              Opcode = 0x81
+	opResync         Opcode = 0x15
+	operationMask           = 0x1f
+	transportMask           = 0xe0
 )
 
 // Flags are the properties of an opcode. Code asks these, never lists of opcodes.
@@ -122,6 +121,8 @@ const (
 	ImmLen       = 4
 	IETHLen      = 4
 	FETHLen      = 4
+	// CNPReservedLen is what follows the BTH of a CNP (IBTA annex A17).
+	CNPReservedLen = 16
 	// MaxHeaderLen is the longest legal header chain: BTH, RDETH, DETH, AtomicETH.
 	MaxHeaderLen = BTHLen + RDETHLen + DETHLen + AtomicETHLen
 )
@@ -216,7 +217,7 @@ func headerLen(f Flags) uint8 {
 	}{
 		{HasRDETH, RDETHLen}, {HasDETH, DETHLen}, {HasXRCETH, XRCETHLen}, {HasRETH, RETHLen},
 		{HasAtomicETH, AtomicETHLen}, {HasAETH, AETHLen}, {HasAtomicAck, AtomicAckLen},
-		{HasImm, ImmLen}, {HasIETH, IETHLen}, {HasFETH, FETHLen}, {HasCNP, cnpReservedLength},
+		{HasImm, ImmLen}, {HasIETH, IETHLen}, {HasFETH, FETHLen}, {HasCNP, CNPReservedLen},
 	} {
 		if f&h.has != 0 {
 			n += h.len
