@@ -9,6 +9,9 @@ import (
 // Controller paces one queue pair's requests. It is called under the shard's lock
 // and is not safe for concurrent use. It must not block or allocate.
 type Controller interface {
+	// Start tells of a new connection with this path MTU in bytes: everything
+	// learned before is forgotten.
+	Start(now clock.Time, pathMTU int)
 	// Sent tells of a request packet of n bytes that was sent.
 	Sent(now clock.Time, n int)
 	// Acked tells of packets newly acknowledged; rtt is 0 when it was not measured.

@@ -17,7 +17,7 @@ const (
 
 // Window limits the packets in flight: it starts at min(128 packets, 192 KiB),
 // grows by one packet for each full window acknowledged without loss, and halves
-// on loss, at most once per window.
+// on loss, at most once per window. The zero Window is ready to Start.
 type Window struct {
 	limit  int // packets
 	acked  int // packets acknowledged since the window last changed
@@ -27,9 +27,9 @@ type Window struct {
 
 var _ Controller = (*Window)(nil)
 
-// NewWindow returns the default window for a path MTU in bytes.
-func NewWindow(pathMTU int) *Window {
-	return &Window{limit: min(startPackets, startBytes/pathMTU), pmtu: pathMTU}
+// Start implements Controller.
+func (w *Window) Start(_ clock.Time, pathMTU int) {
+	*w = Window{limit: min(startPackets, startBytes/pathMTU), pmtu: pathMTU}
 }
 
 // Sent implements Controller; the window is counted by the caller.

@@ -12,11 +12,12 @@ import (
 // TestWindow proves the plain window: its start, growth by one per window, halving,
 // and that a lone packet always goes.
 func TestWindow(t *testing.T) {
-	require.Equal(t, 48, congestion.NewWindow(4096).Rate().Packets)
-	require.Equal(t, 128, congestion.NewWindow(1024).Rate().Packets)
-	require.Equal(t, 128, congestion.NewWindow(256).Rate().Packets)
-
-	w := congestion.NewWindow(4096)
+	var w congestion.Window
+	for pmtu, packets := range map[int]int{256: 128, 1024: 128, 2048: 96, 4096: 48} {
+		w.Start(0, pmtu)
+		require.Equal(t, packets, w.Rate().Packets)
+	}
+	w.Start(0, 4096)
 	require.Equal(t, clock.Time(5), w.NextSend(5, 47, 4096))
 	require.Equal(t, clock.Never, w.NextSend(5, 48, 4096))
 	w.Acked(0, 47, 0)

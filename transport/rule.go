@@ -65,6 +65,7 @@ const (
 	RuleRemoteOp       // the peer refused: remote operational error
 	RuleBadResponse    // response of the wrong kind, length or syndrome
 	RuleResponseMemory // local memory of a READ or atomic is gone
+	RuleCNP            // congestion notification, passed to the controller
 	RuleFlushed        // work flushed because the QP is in ERR
 	RuleNothingAsked   // response while nothing is outstanding
 
@@ -128,6 +129,7 @@ var ruleWords = [...]string{
 	RuleRemoteOp:       "peer refused: remote operational error",
 	RuleBadResponse:    "response of the wrong kind, length or syndrome",
 	RuleResponseMemory: "local memory for the answer is not valid",
+	RuleCNP:            "congestion notification",
 	RuleFlushed:        "flushed: the QP is in ERR",
 	RuleNothingAsked:   "nothing is outstanding",
 }

@@ -71,7 +71,7 @@ func newSubject() *subject {
 	if s.region, err = s.table.Register(pd, region, 0x10000, allRight); err != nil {
 		panic(err)
 	}
-	s.m = rc.New(rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2}, s.sq, s.rq, s.table, congestion.NewWindow(fuzzMTU), s)
+	s.m = rc.New(rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2}, s.sq, s.rq, s.table, new(congestion.Window), s)
 	return s
 }
 

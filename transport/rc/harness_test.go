@@ -83,7 +83,7 @@ func newHost(t *testing.T, name string, qpn uint32, now *clock.Time) *host {
 	var err error
 	h.mem, err = h.table.Register(pd, buf, mr.Address(buf), allRight)
 	require.NoError(t, err)
-	h.m = rc.New(rc.Config{QPN: qpn, PD: pd, MaxSGE: 4}, h.sq, h.rq, h.table, congestion.NewWindow(testMTU), h)
+	h.m = rc.New(rc.Config{QPN: qpn, PD: pd, MaxSGE: 4}, h.sq, h.rq, h.table, new(congestion.Window), h)
 	return h
 }
 

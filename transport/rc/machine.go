@@ -128,6 +128,7 @@ func (m *Machine) enter(now clock.Time, s qp.State) {
 	case qp.StateRTS:
 		if from == qp.StateRTR {
 			m.requester.start(&m.attr, m.sq.Head())
+			m.cc.Start(now, m.attr.PathMTU)
 		}
 	case qp.StateError:
 		m.responder.silence()
@@ -163,6 +164,10 @@ func (m *Machine) Posted(clock.Time) {
 // have an undefined RC opcode; then only its base header counts. p and its payload
 // are lent for the call.
 func (m *Machine) Receive(now clock.Time, p *bth.Packet) transport.Verdict {
+	if p.Opcode == bth.CNP {
+		m.cc.CNP(now)
+		return transport.Verdict{Action: transport.Advanced, Rule: transport.RuleCNP}
+	}
 	if p.Opcode.Is(bth.Response) {
 		if !m.attr.State.Sends() {
 			return transport.Verdict{Rule: transport.RuleState, PSN: p.PSN}
