@@ -1,0 +1,9 @@
+//go:build !linux
+
+package testenv
+
+import "errors"
+
+func checkNetns() error {
+	return errors.New("network namespaces are Linux's; run on Linux")
+}
