@@ -1,0 +1,39 @@
+// Command roci is the toolbox of the RoCEv2 stack: each subcommand is a file of its
+// own.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	if err := newRoot().Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "roci:", err)
+		os.Exit(1)
+	}
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "roci",
+		Short: "RoCEv2 for the NIC you already have",
+		Long: `roci looks at, speaks and explains RoCEv2: RDMA over UDP port 4791.
+
+Each command tells more with --help.`,
+		Example: `  roci trace capture.pcapng             what is in a capture, packet by packet
+  roci trace capture.pcapng --ladder    who sent what to whom`,
+		SilenceErrors: true, // main prints them
+		SilenceUsage:  true, // --help has it; an error should be read, not searched for
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
+	})
+	root.AddCommand(newDemo())
+	root.AddCommand(newPingpong())
+	root.AddCommand(newTrace())
+	return root
+}
