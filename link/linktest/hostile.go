@@ -1,0 +1,47 @@
+package linktest
+
+import "bytes"
+
+// hostile: whatever a peer sends arrives as it is or not at all, and the link goes
+// on.
+func hostile(b *bench) {
+	if b.Inject == nil {
+		b.Skip("the pair cannot inject what is no packet")
+	}
+	var injected [][]byte
+	for n := range 40 {
+		raw := make([]byte, n)
+		fill(b, raw)
+		injected = append(injected, raw)
+	}
+	for _, n := range []int{b.largest(), b.A.MTU() - ipLen} {
+		raw := make([]byte, n)
+		fill(b, raw)
+		injected = append(injected, raw)
+	}
+	for i, raw := range injected {
+		b.noError(b.Inject(raw), "Inject")
+		good := b.packet(uint32(i), 28, 33, 1)
+		b.a.send(good, true)
+		b.sift(raw, good)
+	}
+	b.Logf("%d payloads injected", len(injected))
+}
+
+// sift receives until the good packet has come; all else must be the raw bytes.
+func (b *bench) sift(raw []byte, good *packet) {
+	b.Helper()
+	for found := false; !found; {
+		for i := range b.b.rx[:b.b.look()] {
+			eachPacket(&b.b.rx[i], func(_ int, p [2][]byte) {
+				got := bytes.Join(p[:], nil)
+				if bytes.Equal(got, raw) {
+					return
+				}
+				b.same("packet behind an injected one", received{bytes: got}, good)
+				found = true
+			})
+		}
+		b.b.q.Release()
+	}
+}

@@ -1,0 +1,58 @@
+package linktest
+
+import (
+	"testing"
+
+	"github.com/rocinante-rdma/roce/link"
+)
+
+// Pair is two open links that reach each other through the first of their
+// addresses.
+type Pair struct {
+	A, B link.Link
+
+	// Window is the number of packets of maximal size that may be on their way at
+	// once without loss; 0: any number.
+	Window int
+
+	// Pass lets virtual time pass until the next thing has happened, and returns
+	// false if nothing is left to happen. nil: time is real, and the suite sleeps
+	// with Arm and Park.
+	Pass func() bool
+
+	// Inject has B receive a UDP payload from A's address, whatever it holds. nil:
+	// the suite sends no such thing.
+	Inject func(payload []byte) error
+}
+
+// Run runs the suite. open opens a fresh pair and sees to it that whatever lies
+// behind is closed when the test ends; the suite closes the links themselves.
+func Run(t *testing.T, open func(t *testing.T) Pair) {
+	for _, c := range []struct {
+		name string
+		run  func(*bench)
+	}{
+		{"Attributes", attributes},
+		{"Resolve", resolve},
+		{"Sizes", sizes},
+		{"MustCopy", mustCopy},
+		{"GatherOwnership", gatherOwnership},
+		{"LentUntilRelease", lentUntilRelease},
+		{"Batches", batches},
+		{"SmallRecv", smallRecv},
+		{"TrafficClass", trafficClass},
+		{"FullQueue", fullQueue},
+		{"Hostile", hostile},
+		{"Allocations", allocations},
+		{"WakeBeforePark", wakeBeforePark},
+		{"WakeDuringPark", wakeDuringPark},
+		{"Deadline", deadline},
+		{"DeadlineMovesForward", deadlineMovesForward},
+		{"FrameEndsPark", frameEndsPark},
+		{"NoLostWake", noLostWake},
+		{"NoLostFrame", noLostFrame},
+		{"CloseEndsPark", closeEndsPark},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(newBench(t, open(t))) })
+	}
+}
