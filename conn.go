@@ -1,0 +1,194 @@
+package roce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/rocinante-rdma/roce/mr"
+)
+
+// Conn is one connected queue pair with completion queues of its own, in the style
+// of Go: calls block until their work is done or their context is. All methods are
+// safe for concurrent use; the work of concurrent calls overlaps.
+//
+// A context that ends while work is under way aborts the connection: the queue
+// pair goes to ERR, all calls return, and none returns before the device has let
+// go of its buffer. (RDMA has no way to take back a single request.)
+//
+// When work fails, so does the connection: all later calls fail too.
+type Conn struct {
+	qp      *QP
+	send    *track
+	recv    *track
+	results *MR // 8 bytes per send slot: what atomics return
+}
+
+// ConnConfig says what a [Conn] is made of.
+type ConnConfig struct {
+	SendDepth int    // calls under way at once, 0: 64
+	RecvDepth int    // Recv calls under way at once, 0: 64
+	Access    Access // what the peer may do at all, 0: what the regions permit
+	GIDIndex  int    // the address to use, an index as of [Device.GID]
+}
+
+// CreateConn makes a connection in RESET. Connect it by its [Conn.QP]:
+// [QP.Info] and [QP.Connect].
+func (p *PD) CreateConn(cfg ConnConfig) (*Conn, error) {
+	if p.dev.manual {
+		return nil, fmt.Errorf("roce: create a Conn, whose calls block: %w", ErrManual)
+	}
+	c := &Conn{}
+	err := c.create(p, QPConfig{
+		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, Access: cfg.Access, GIDIndex: cfg.GIDIndex,
+		MaxSGE: 1,
+	}.withDefaults())
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Conn) create(p *PD, cfg QPConfig) (err error) {
+	if cfg.SendCQ, err = p.dev.CreateCQ(cfg.SendDepth); err != nil {
+		return err
+	}
+	c.send = newTrack(cfg.SendCQ, cfg.SendDepth)
+	if cfg.RecvCQ, err = p.dev.CreateCQ(cfg.RecvDepth); err != nil {
+		return err
+	}
+	c.recv = newTrack(cfg.RecvCQ, cfg.RecvDepth)
+	words := make([]byte, atomicSize*cfg.SendDepth)
+	if c.results, err = p.RegMR(words, AccessLocalWrite); err != nil {
+		return err
+	}
+	c.qp, err = p.CreateQP(cfg)
+	return err
+}
+
+// atomicSize is the size of what atomics work on, in bytes.
+const atomicSize = 8
+
+// QP leads to the verbs: to connect, to look at attributes and errors. Posting to
+// it directly, or polling its CQs, confuses the Conn.
+func (c *Conn) QP() *QP { return c.qp }
+
+// Send sends src as one message. It returns nil once the peer has it.
+func (c *Conn) Send(ctx context.Context, src SGE) error {
+	return c.do(ctx, &SendWR{Op: OpSend, SGE: src})
+}
+
+// SendImm is Send with immediate data.
+func (c *Conn) SendImm(ctx context.Context, src SGE, imm uint32) error {
+	return c.do(ctx, &SendWR{Op: OpSendImm, SGE: src, Imm: imm})
+}
+
+// Write writes src to the peer's memory. It returns nil once it is there.
+func (c *Conn) Write(ctx context.Context, src SGE, dst Remote) error {
+	return c.do(ctx, &SendWR{Op: OpWrite, SGE: src, RemoteAddr: dst.Addr, RKey: dst.Key})
+}
+
+// WriteImm is Write that tells the peer: it consumes one of its receives, with
+// immediate data.
+func (c *Conn) WriteImm(ctx context.Context, src SGE, dst Remote, imm uint32) error {
+	return c.do(ctx, &SendWR{Op: OpWriteImm, SGE: src, RemoteAddr: dst.Addr, RKey: dst.Key, Imm: imm})
+}
+
+// Read reads the peer's memory to dst.
+func (c *Conn) Read(ctx context.Context, dst SGE, src Remote) error {
+	return c.do(ctx, &SendWR{Op: OpRead, SGE: dst, RemoteAddr: src.Addr, RKey: src.Key})
+}
+
+// FetchAdd adds delta to 8 bytes of the peer's memory, in the peer's byte order,
+// and returns what they held before.
+func (c *Conn) FetchAdd(ctx context.Context, at Remote, delta uint64) (old uint64, err error) {
+	return c.atomic(ctx, &SendWR{Op: OpFetchAdd, RemoteAddr: at.Addr, RKey: at.Key, Add: delta})
+}
+
+// CompareSwap sets 8 bytes of the peer's memory to new if they equal old, and
+// returns what they held before: old if they were set.
+func (c *Conn) CompareSwap(ctx context.Context, at Remote, old, new uint64) (prev uint64, err error) {
+	return c.atomic(ctx, &SendWR{Op: OpCompareSwap, RemoteAddr: at.Addr, RKey: at.Key, Compare: old, Swap: new})
+}
+
+// Received describes a message that arrived.
+type Received struct {
+	Len      int    // bytes: of the message, or written by the peer's WriteImm
+	Imm      uint32 // if HasImm
+	HasImm   bool
+	WriteImm bool // the message was a WriteImm: the data is where the peer wrote it
+}
+
+// Recv waits for the next message and places it in dst. A message longer than dst
+// fails the connection. A peer that sends before Recv is called is asked to wait;
+// to keep messages flowing, have several calls under way, or use the verbs.
+func (c *Conn) Recv(ctx context.Context, dst SGE) (Received, error) {
+	wc, err := c.recv.run(ctx, c.qp, "receive", func(slot int) error {
+		_, err := c.qp.PostRecv(RecvWR{ID: uint64(slot), SGE: dst})
+		return err
+	}, nil)
+	if err != nil {
+		return Received{}, err
+	}
+	return Received{
+		Len: int(wc.ByteLen), Imm: wc.Imm, HasImm: wc.Flags&WCFlagImm != 0, WriteImm: wc.Opcode == WCRecvWriteImm,
+	}, nil
+}
+
+// do carries a work request out.
+func (c *Conn) do(ctx context.Context, wr *SendWR) error {
+	_, err := c.send.run(ctx, c.qp, wr.Op.String(), func(slot int) error { return c.post(wr, slot) }, nil)
+	return err
+}
+
+func (c *Conn) post(wr *SendWR, slot int) error {
+	wr.ID, wr.Flags = uint64(slot), Signaled
+	_, err := c.qp.PostSend(*wr)
+	return err
+}
+
+// atomic carries an atomic out, with the slot's word as the place for its result.
+func (c *Conn) atomic(ctx context.Context, wr *SendWR) (result uint64, err error) {
+	_, err = c.send.run(ctx, c.qp, wr.Op.String(), func(slot int) error {
+		wr.SGE = c.results.SGE(slot*atomicSize, atomicSize)
+		return c.post(wr, slot)
+	}, func(slot int) {
+		result = mr.LoadUint64(c.results.Bytes()[slot*atomicSize:])
+	})
+	return result, err
+}
+
+// Close ends the connection: calls under way return with an error that matches
+// net.ErrClosed. The peer is not told; its work fails when its retries are used
+// up. Closing again does nothing.
+func (c *Conn) Close() error {
+	var err error
+	if c.qp != nil {
+		c.qp.closed.Store(true) // so that calls under way know what ended them
+		c.qp.fail()
+		err = c.qp.Close()
+	}
+	for _, t := range []*track{c.send, c.recv} {
+		if t != nil {
+			err = errors.Join(err, t.cq.Close())
+		}
+	}
+	if c.results != nil {
+		err = errors.Join(err, c.results.Close())
+	}
+	return err
+}
+
+// explain adds to the error of a call why the connection failed.
+func (q *QP) explain(what string, err error) error {
+	switch {
+	case q.closed.Load():
+		return fmt.Errorf("roce: %s on %s: %w", what, q, net.ErrClosed)
+	case errors.Is(err, ErrFlushed):
+		if cause := q.Err(); cause != nil {
+			return fmt.Errorf("roce: %s: %w: %w", what, err, cause)
+		}
+	}
+	return fmt.Errorf("roce: %s: %w", what, err)
+}

@@ -1,0 +1,37 @@
+// Package roce is RDMA over Converged Ethernet, version 2 (RoCEv2), in user space:
+// reliable connections with SEND, RDMA WRITE, RDMA READ and atomics, over any
+// [link.Link]. It needs no special adapter, and with package link/udp no privileges.
+//
+//	lnk, err := udp.Open(netip.MustParseAddr("10.0.0.1"))
+//	dev, err := roce.Open(lnk)
+//	defer dev.Close()
+//
+// # Two ways to use it
+//
+// The verbs are those of libibverbs with Go's manners: [Device], [PD], [MR], [CQ],
+// [QP]; work is posted and completions are polled. Every comment ends with the
+// name that C programs use, in brackets.
+//
+// A [Conn] wraps one connected queue pair in blocking calls that take a context.
+// [Conn.QP] leads back to the verbs.
+//
+// # Connecting
+//
+// Two queue pairs are connected by exchanging their [Info] over any channel, such
+// as TCP, as JSON or in one line of text, and calling [QP.Connect] on both sides.
+// Memory is offered to the peer by sending it a [Remote].
+//
+// # Memory
+//
+// A buffer in a posted work request belongs to the device until the work
+// completes; a region belongs to it until [MR.Close] returns. The device writes to
+// memory that peers may write at any time: see [AccessPolled] for looking at it
+// without waiting for a completion. Unmapping or truncating memory under a live
+// region kills the process.
+//
+// # Errors
+//
+// Work that fails completes with a [WCError], or a [RemoteError] if the peer
+// refused it; the queue pair is then in ERR, and [QP.Err] says why, with the
+// packet and the rule, and what to do. Closed objects return net.ErrClosed.
+package roce

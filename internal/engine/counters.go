@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"iter"
+
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// Counters count what a shard did since it was made.
+type Counters struct {
+	RxPackets, TxPackets uint64
+	RxBytes, TxBytes     uint64 // UDP payload
+	ICRCInferred         uint64 // packets whose ICRC was checked without knowing the IPv4 identification
+	QPErrors             uint64 // QPs gone to ERR
+	CQOverflows          uint64
+
+	ByRule  [transport.NumRules]uint64          // received packets, by the rule that decided their fate
+	ByCause [transport.CauseInjected + 1]uint64 // sent packets, by why they were sent
+}
+
+// All goes through the counters that are not zero, with their names.
+func (c *Counters) All() iter.Seq2[string, uint64] {
+	return func(yield func(string, uint64) bool) {
+		for _, n := range []struct {
+			name  string
+			value uint64
+		}{
+			{"packets received", c.RxPackets}, {"packets sent", c.TxPackets},
+			{"bytes received", c.RxBytes}, {"bytes sent", c.TxBytes},
+			{"ICRC checked with inferred identification", c.ICRCInferred},
+			{"queue pairs gone to ERR", c.QPErrors}, {"completion queues overflown", c.CQOverflows},
+		} {
+			if n.value != 0 && !yield(n.name, n.value) {
+				return
+			}
+		}
+		for r, n := range c.ByRule {
+			if n != 0 && !yield("received: "+transport.Rule(r).String(), n) {
+				return
+			}
+		}
+		for cause, n := range c.ByCause {
+			if n != 0 && !yield("sent: "+transport.Cause(cause).String(), n) {
+				return
+			}
+		}
+	}
+}
+
+// Counters returns a copy of the counters.
+func (s *Shard) Counters() Counters {
+	s.mu.Lock()
+	defer s.unlock()
+	return s.counters
+}

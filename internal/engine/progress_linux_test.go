@@ -1,0 +1,298 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/link/udp"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+var hosts atomic.Uint32
+
+// loopback opens a link on a loopback address that no other test uses: the process
+// ID is part of it.
+func loopback(t testing.TB) *udp.Link {
+	t.Helper()
+	pid := os.Getpid()
+	l, err := udp.Open(netip.AddrFrom4([4]byte{127, byte(pid>>8)&0x3f | 0x40, byte(pid), byte(hosts.Add(1))}))
+	require.NoError(t, err)
+	return l
+}
+
+// running is two sides that run by themselves, connected.
+type running struct {
+	a, b   *side
+	qa, qb *QP
+}
+
+func newRunning(t testing.TB, mode Mode) *running {
+	r := &running{a: newSide(t, loopback(t), withMode(mode)), b: newSide(t, loopback(t), withMode(mode))}
+	r.qa, r.qb = r.a.qp(), r.b.qp()
+	r.a.connect(r.qa, r.qb)
+	r.b.connect(r.qb, r.qa)
+	return r
+}
+
+// noRetransmission fails if a packet had to be sent again: then a wake-up was
+// lost, and only the peer's timer, or its impatience, mended it.
+func (r *running) noRetransmission(t testing.TB) {
+	t.Helper()
+	for _, s := range []*side{r.a, r.b} {
+		c := s.shard.Counters()
+		for cause := transport.CauseTimeout; cause <= transport.CauseRNR; cause++ {
+			require.Zero(t, c.ByCause[cause], "%s: %s", s.link.Name(), cause)
+		}
+	}
+}
+
+// dump prints what both sides counted.
+func (r *running) dump(t testing.TB) {
+	for _, s := range []*side{r.a, r.b} {
+		c := s.shard.Counters()
+		for name, n := range c.All() {
+			t.Logf("%s: %8d %s", s.link.Name(), n, name)
+		}
+	}
+}
+
+func testContext(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// C11: blocking ping-pong; every message needs a wake-up on the other side.
+func TestBlockingPingPongLosesNoWakeUp(t *testing.T) {
+	rounds := 5_000
+	if testenv.Full() {
+		rounds = 1_000_000
+	}
+	for name, mode := range map[string]Mode{"Auto": Auto, "Busy": Busy} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunning(t, mode)
+			ctx := testContext(t)
+			var both sync.WaitGroup
+			both.Go(func() { pingPong(ctx, t, r.b, r.qb, rounds, false) })
+			both.Go(func() { pingPong(ctx, t, r.a, r.qa, rounds, true) })
+			both.Wait()
+			if t.Failed() {
+				r.dump(t)
+			}
+		})
+	}
+}
+
+// pingPong receives rounds messages and answers each; the client begins.
+func pingPong(ctx context.Context, t *testing.T, s *side, q *QP, rounds int, client bool) {
+	recv := qp.RecvWR{ID: 1, SGE: s.sge(0, 64)}
+	send := qp.SendWR{ID: 2, Op: qp.OpSend, SGE: s.sge(64, 64), Flags: qp.Signaled}
+	check := func(err error) bool {
+		if err != nil {
+			t.Errorf("%s: %v", s.link.Name(), err)
+		}
+		return err == nil
+	}
+	if !check(q.PostRecv(&recv)) {
+		return
+	}
+	if client {
+		check(q.PostSend(&send))
+		q.Ring()
+	}
+	out := make([]cq.WC, 8)
+	for received := 0; received < rounds; {
+		n, err := s.cq.Wait(ctx, out)
+		if !check(err) {
+			return
+		}
+		for _, wc := range out[:n] {
+			if wc.Status != cq.StatusSuccess {
+				t.Errorf("%s: %v", s.link.Name(), wc.Status)
+				return
+			}
+			if wc.ID != 1 {
+				continue
+			}
+			received++
+			check(q.PostRecv(&recv))
+			if !client || received < rounds {
+				check(q.PostSend(&send))
+				q.Ring()
+			}
+		}
+	}
+}
+
+// A peer that does nothing still answers READs: the background leads.
+func TestOneSidedWorkNeedsNoHelp(t *testing.T) {
+	r := newRunning(t, Auto)
+	ctx := testContext(t)
+	peer := r.b.region
+	copy(peer.Bytes(), "behind your back")
+	for range 20 {
+		post(t, r.qa, qp.SendWR{Op: qp.OpRead, SGE: r.a.sge(0, 16), RemoteAddr: peer.Base(), RKey: peer.RKey()})
+		wcs, err := r.a.wait(ctx, 1)
+		require.NoError(t, err)
+		require.Equal(t, cq.StatusSuccess, wcs[0].Status)
+	}
+	require.Equal(t, "behind your back", string(r.a.region.Bytes()[:16]))
+}
+
+// Several goroutines wait on one CQ, others on another one of the same shard; all
+// completions are seen, each once.
+func TestManyWaiters(t *testing.T) {
+	r := newRunning(t, Auto)
+	second := r.a.shard.NewCQ(256)
+	q2, err := r.a.shard.NewQP(QPConfig{PD: testPD, SendCQ: second, RecvCQ: second, SendDepth: 64, RecvDepth: 1, MaxSGE: 1})
+	require.NoError(t, err)
+	peer := r.b.qp()
+	r.a.connect(q2, peer)
+	r.b.connect(peer, q2)
+
+	const each = 2000
+	ctx := testContext(t)
+	var waiters, posters sync.WaitGroup
+	for c, q := range map[*CQ]*QP{r.a.cq: r.qa, second: q2} {
+		credits := make(chan struct{}, 64)
+		var left atomic.Int64
+		left.Store(each)
+		done, finish := context.WithCancel(ctx)
+		t.Cleanup(finish)
+		for range 3 {
+			waiters.Go(func() {
+				out := make([]cq.WC, 5)
+				for {
+					n, err := c.Wait(done, out)
+					if err != nil {
+						if left.Load() != 0 {
+							t.Errorf("%v with %d completions to come", err, left.Load())
+						}
+						return
+					}
+					for range n {
+						<-credits
+					}
+					if left.Add(-int64(n)) == 0 {
+						finish()
+					}
+				}
+			})
+		}
+		for range 2 {
+			posters.Go(func() {
+				for range each / 2 {
+					credits <- struct{}{}
+					if err := q.PostSend(&qp.SendWR{Op: qp.OpWrite, Flags: qp.Signaled}); err != nil {
+						t.Error(err)
+						return
+					}
+					q.Ring()
+				}
+			})
+		}
+	}
+	posters.Wait()
+	waiters.Wait()
+}
+
+func TestWaitEndsWithItsContext(t *testing.T) {
+	r := newRunning(t, Auto)
+	ctx, cancel := context.WithCancel(context.Background())
+	var waiters sync.WaitGroup
+	for range 3 { // one leads and parks, the others follow
+		waiters.Go(func() {
+			_, err := r.a.cq.Wait(ctx, make([]cq.WC, 1))
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	for r.a.shard.waiters.Load() < 3 || !r.a.shard.sleeping.isSet() {
+		time.Sleep(time.Microsecond)
+	}
+	cancel()
+	waiters.Wait()
+
+	post(t, r.qa, qp.SendWR{Op: qp.OpWrite})
+	for r.a.cq.ring.Len() == 0 {
+		r.a.shard.Poll()
+	}
+	n, err := r.a.cq.Wait(ctx, make([]cq.WC, 1))
+	require.NoError(t, err, "what is there comes before the context")
+	require.Equal(t, 1, n)
+}
+
+func TestCloseEndsWaiting(t *testing.T) {
+	for name, end := range map[string]func(s *side){
+		"CQ":    func(s *side) { s.cq.Close(); s.cq.Close() },
+		"shard": func(s *side) { require.NoError(t, s.shard.Close()) },
+	} {
+		cfg := &side{t: t, link: loopback(t)}
+		cfg.shard = New(Config{Link: cfg.link, Mode: Auto, Rand: func() uint64 { return 4 }})
+		cfg.cq = cfg.shard.NewCQ(4)
+		var waiters sync.WaitGroup
+		for range 3 {
+			waiters.Go(func() {
+				if _, err := cfg.cq.Wait(context.Background(), make([]cq.WC, 1)); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("%s: got %v", name, err)
+				}
+			})
+		}
+		for cfg.shard.waiters.Load() < 3 {
+			time.Sleep(time.Microsecond)
+		}
+		end(cfg)
+		waiters.Wait()
+		if name == "CQ" {
+			require.NoError(t, cfg.shard.Close())
+		}
+	}
+}
+
+// Polling without ever blocking, with more posted than is transmitted inline.
+func TestPollingAlone(t *testing.T) {
+	r := newRunning(t, Auto)
+	const total = 5000
+	posted, done := 0, 0
+	out := make([]cq.WC, 16)
+	for done < total {
+		for posted < total && posted-done < 64 {
+			post(t, r.qa, qp.SendWR{Op: qp.OpWrite})
+			posted++
+		}
+		done += r.a.cq.Poll(out)
+	}
+	r.noRetransmission(t)
+}
+
+// A leader that posts never has to be woken, but a parked one does.
+func TestPostWakesALeaderThatSleepsTooLong(t *testing.T) {
+	r := newRunning(t, Auto)
+	ctx := testContext(t)
+	waited := make(chan error)
+	go func() {
+		_, err := r.a.wait(ctx, 64)
+		waited <- err
+	}()
+	for !r.a.shard.sleeping.isSet() {
+		time.Sleep(time.Microsecond)
+	}
+	for range 64 {
+		post(t, r.qa, qp.SendWR{Op: qp.OpWrite})
+	}
+	require.NoError(t, <-waited)
+	r.noRetransmission(t)
+}

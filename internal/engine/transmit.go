@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// Bounds of transmitting.
+const (
+	// txPackets ends a turn's transmitting, so that receiving is not kept waiting.
+	txPackets = 256
+	// Quantum of a QP, before it is another's turn: what fits one super-frame.
+	quantumBytes   = 64 << 10
+	quantumPackets = 64
+)
+
+// bulk is what may fill the link's room but for one slot; urgent takes that too.
+const (
+	bulk   = 1<<transport.ClassRequest | 1<<transport.ClassReadResponse
+	urgent = 1<<transport.ClassAck | 1<<transport.ClassCNP
+)
+
+// transmit sends what the ready QPs have. An acknowledgement may make way for a
+// READ response of the same QP, which is then bulk again: hence the loop.
+func (s *Shard) transmit() (worked bool) {
+	if s.ready.head == nil && s.pending == 0 {
+		return false
+	}
+	before := s.counters.TxPackets
+	s.starved = false
+	for s.ready.head != nil && !s.starved && s.counters.TxPackets-before < txPackets {
+		s.transmitBulk(before + txPackets)
+		s.transmitUrgent()
+	}
+	s.flush()
+	return s.counters.TxPackets != before
+}
+
+// transmitBulk goes round the ready QPs until they have no more, the link has no
+// more room, or the counter of sent packets reaches limit.
+func (s *Shard) transmitBulk(limit uint64) {
+	for s.ready.head != nil && s.counters.TxPackets < limit {
+		if !s.hasRoom(2) {
+			s.starved = true
+			return
+		}
+		q := s.ready.pop()
+		if q.destroyed {
+			continue
+		}
+		s.note(q) // sending starts timers, and failing to send fails work
+		if s.sendQuantum(q) {
+			s.ready.push(q)
+		} else {
+			s.acking.push(q)
+		}
+	}
+}
+
+// sendQuantum sends a QP's share of bulk and reports whether there may be more.
+func (s *Shard) sendQuantum(q *QP) (more bool) {
+	bytes := 0
+	for range quantumPackets {
+		if !s.hasRoom(2) || bytes >= quantumBytes {
+			return true
+		}
+		if !q.machine.Next(s.now, bulk, &s.out) {
+			return false
+		}
+		s.send(q)
+		bytes += s.out.Len
+	}
+	return true
+}
+
+// transmitUrgent sends the acknowledgements of the QPs that are through with bulk,
+// and of those that wait for room.
+func (s *Shard) transmitUrgent() {
+	for s.acking.head != nil {
+		q := s.acking.pop()
+		if q.destroyed {
+			continue
+		}
+		sent, more := s.sendUrgent(q)
+		if sent || more {
+			s.ready.push(q)
+		}
+	}
+	if !s.starved {
+		return
+	}
+	for q := s.ready.head; q != nil; q = q.queued.after {
+		if !q.destroyed {
+			s.sendUrgent(q)
+		}
+	}
+}
+
+// sendUrgent sends what a QP has that must not wait. more says that the link had
+// no room for the rest.
+func (s *Shard) sendUrgent(q *QP) (sent, more bool) {
+	for {
+		if !s.hasRoom(1) {
+			s.starved = true
+			return sent, true
+		}
+		if !q.machine.Next(s.now, urgent, &s.out) {
+			return sent, false
+		}
+		s.send(q)
+		s.lastAck = s.now
+		sent = true
+	}
+}
+
+// hasRoom reports whether the link takes n more packets, after a Flush if need be.
+func (s *Shard) hasRoom(n int) bool {
+	if s.room >= n {
+		return true
+	}
+	if s.room = s.queue.Room(); s.room >= n {
+		return true
+	}
+	s.flush()
+	return s.room >= n
+}
+
+// flush sends what was reserved.
+func (s *Shard) flush() {
+	flushing()
+	pending, err := s.queue.Flush()
+	s.pending, s.room = pending, s.queue.Room()
+	if err != nil {
+		s.fatal(err)
+	}
+}
+
+// fatal notes the first failure of the link.
+func (s *Shard) fatal(err error) { s.failure.CompareAndSwap(nil, &err) }
+
+// send passes the packet in s.out to the link and seals it.
+func (s *Shard) send(q *QP) {
+	o, slot := &s.out, &s.slot
+	s.queue.Reserve(q.path, int(o.HdrLen), o.Pay, int(o.Pad), o.MustCopy, slot)
+	s.room--
+	copy(slot.Head, o.Hdr[:o.HdrLen])
+	q.path.Seal(slot.ID, slot.Head, slot.Body[:slot.NBody], slot.Tail)
+	s.counters.TxPackets++
+	s.counters.TxBytes += uint64(len(slot.Head) + o.Len + len(slot.Tail))
+	s.counters.ByCause[o.Why]++
+	if s.tap != nil {
+		s.tapSent(q)
+	}
+}

@@ -1,0 +1,128 @@
+package engine
+
+import (
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/qp"
+)
+
+// turn runs one turn and reports whether there was anything to do. When it has
+// completions for the CQ hurry it ends before transmitting: the application
+// probably answers at once, and one burst carries both. The caller holds the lock.
+func (s *Shard) turn(hurry *CQ) (worked bool) {
+	s.now = s.queue.Now()
+	worked = s.receive()
+	worked = s.answerBells() || worked
+	worked = s.expire() || worked
+	s.settle()
+	if hurry != nil && hurry.ring.Len() > 0 {
+		return true
+	}
+	worked = s.transmit() || worked
+	s.settle()
+	return worked
+}
+
+// sendTurn is the part of a turn that whoever posted work runs inline.
+func (s *Shard) sendTurn() {
+	s.now = s.queue.Now()
+	s.answerBells()
+	s.settle()
+	s.transmit()
+	s.settle()
+}
+
+// expire runs the machines whose deadline has come.
+func (s *Shard) expire() (worked bool) {
+	for s.deadlines.next() <= s.now {
+		q := s.deadlines.first()
+		q.machine.Advance(s.now)
+		s.deadlines.set(q, q.machine.Deadline())
+		s.touch(q)
+		worked = true
+	}
+	return worked
+}
+
+// note notes that a QP's machine was driven: its deadline and state may have
+// changed.
+func (s *Shard) note(q *QP) {
+	if !q.touched {
+		q.touched = true
+		s.touched = append(s.touched, q)
+	}
+}
+
+// touch is note for what may also have given the QP something to send.
+func (s *Shard) touch(q *QP) {
+	s.note(q)
+	s.ready.push(q)
+}
+
+// settle draws the consequences of what the machines did, and publishes their
+// completions. Failing QPs of an overflown CQ touches more of them, hence the loop.
+func (s *Shard) settle() {
+	for len(s.touched) > 0 || len(s.overflown) > 0 {
+		for _, q := range s.touched {
+			q.touched = false
+			if !q.destroyed {
+				s.settleQP(q)
+			}
+		}
+		s.touched = s.touched[:0]
+		s.failOverflown()
+	}
+	s.publish()
+}
+
+func (s *Shard) settleQP(q *QP) {
+	if state := q.machine.State(); state != q.State() {
+		q.state.Store(uint32(state))
+		if state == qp.StateError {
+			s.counters.QPErrors++
+			// Receives that were posted after the machine flushed and before the
+			// state was stored, when posters do not ring yet.
+			q.machine.Posted(s.now)
+		}
+	}
+	s.deadlines.set(q, q.machine.Deadline())
+	q.busy.Store(q.sq.Len() >= inlineLimit)
+}
+
+// failOverflown takes the QPs of overflown CQs to ERR (IBTA vol. 1, 11.6.3.1).
+func (s *Shard) failOverflown() {
+	for _, c := range s.overflown {
+		for q := range c.users {
+			s.fail(q)
+		}
+	}
+	s.overflown = s.overflown[:0]
+}
+
+// fail takes a QP to ERR, which flushes its work.
+func (s *Shard) fail(q *QP) {
+	if q.machine.State() == qp.StateError || q.machine.State() == qp.StateReset {
+		return
+	}
+	// Every state but RESET may go to ERR: this cannot fail.
+	_ = q.machine.Modify(s.now, &qp.Attr{State: qp.StateError}, qp.MaskState)
+	s.touch(q)
+}
+
+// publish shows new completions to the application.
+func (s *Shard) publish() {
+	for _, c := range s.news {
+		c.fresh = false
+		if c.ring.Publish() {
+			c.signal()
+		}
+	}
+	s.news = s.news[:0]
+}
+
+// nextDeadline is when a turn has to be run even if nothing arrives.
+func (s *Shard) nextDeadline() clock.Time {
+	if s.ready.head != nil && !s.starved || s.bells.Load() != nil {
+		return s.now
+	}
+	return s.deadlines.next()
+}

@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+func TestSendReachesThePeer(t *testing.T) {
+	p := newPair(t)
+	copy(p.a.region.Bytes(), "hello")
+	require.NoError(t, p.qb.PostRecv(&qp.RecvWR{ID: 7, SGE: p.b.sge(0, 100)}))
+	post(t, p.qa, qp.SendWR{ID: 5, Op: qp.OpSend, SGE: p.a.sge(0, 5)})
+	require.Equal(t, []cq.WC{{ID: 5, Opcode: cq.OpSend, QPN: p.qa.QPN(), SrcQP: p.qb.QPN(), ByteLen: 5}}, p.run(t, p.a, 1))
+	got := p.b.poll()
+	require.Len(t, got, 1)
+	require.EqualValues(t, 5, got[0].ByteLen)
+	require.Equal(t, "hello", string(p.b.region.Bytes()[:5]))
+}
+
+// From post to completion nothing is allocated, whatever the operation.
+func TestNothingIsAllocated(t *testing.T) {
+	if testenv.Race {
+		t.Skip("allocation counts prove nothing under the race detector")
+	}
+	p := newPair(t)
+	peer := p.b.region
+	out := make([]cq.WC, 16)
+	for name, wr := range map[string]qp.SendWR{
+		"SEND":                 {Op: qp.OpSend, SGE: p.a.sge(0, 3000)},
+		"SEND inline":          {Op: qp.OpSend, SGE: p.a.sge(0, 30), Flags: qp.Inline},
+		"WRITE":                {Op: qp.OpWrite, SGE: p.a.sge(0, 3000), RemoteAddr: peer.Base(), RKey: peer.RKey()},
+		"WRITE with immediate": {Op: qp.OpWriteImm, SGE: p.a.sge(0, 3000), RemoteAddr: peer.Base(), RKey: peer.RKey()},
+		"READ":                 {Op: qp.OpRead, SGE: p.a.sge(0, 3000), RemoteAddr: peer.Base(), RKey: peer.RKey()},
+		"FetchAdd":             {Op: qp.OpFetchAdd, SGE: p.a.sge(0, 8), RemoteAddr: peer.Base(), RKey: peer.RKey(), Add: 1},
+		"CmpSwap":              {Op: qp.OpCompareSwap, SGE: p.a.sge(0, 8), RemoteAddr: peer.Base(), RKey: peer.RKey()},
+	} {
+		wr.Flags |= qp.Signaled
+		recv := qp.RecvWR{SGE: p.b.sge(0, 4096)}
+		once := func() {
+			if p.qb.rq.Len() == 0 {
+				if err := p.qb.PostRecv(&recv); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := p.qa.PostSend(&wr); err != nil {
+				t.Fatal(err)
+			}
+			p.qa.Ring()
+			for n := 0; n == 0; n = p.a.cq.Poll(out) {
+				if _, err := p.world.Step(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if out[0].Status != cq.StatusSuccess {
+				t.Fatalf("%s: %v", name, out[0].Status)
+			}
+			p.b.cq.Poll(out)
+		}
+		require.Zero(t, testing.AllocsPerRun(100, once), name)
+	}
+}
+
+// C10: more completions than the CQ holds: an error, and its QPs go to ERR.
+func TestOverflowFailsTheQueuePairs(t *testing.T) {
+	p := newPair(t)
+	small := p.a.shard.NewCQ(2)
+	bystander := p.qa
+	q, err := p.a.shard.NewQP(QPConfig{PD: testPD, SendCQ: small, RecvCQ: small, SendDepth: 8, RecvDepth: 8, MaxSGE: 1})
+	require.NoError(t, err)
+	peer := p.b.qp()
+	p.a.connect(q, peer)
+	p.b.connect(peer, q)
+	for range 3 {
+		post(t, q, qp.SendWR{Op: qp.OpWrite, RKey: 1})
+	}
+	p.settle(t)
+	out := make([]cq.WC, 4)
+	require.Equal(t, 2, small.Poll(out), "what fitted is still there")
+	require.ErrorIs(t, small.err(), ErrOverflow)
+	require.Equal(t, qp.StateError, q.State())
+	require.Equal(t, qp.StateRTS, bystander.State())
+	require.EqualValues(t, 1, p.a.shard.Counters().CQOverflows)
+}
+
+// C03: what is posted in ERR is flushed, receives and sends alike.
+func TestPostingInErrorFlushes(t *testing.T) {
+	p := newPair(t)
+	for id := range uint64(5) {
+		require.NoError(t, p.qa.PostRecv(&qp.RecvWR{ID: id, SGE: p.a.sge(0, 8)}))
+	}
+	p.qa.Fail()
+	for id := range uint64(2) {
+		require.NoError(t, p.qa.PostRecv(&qp.RecvWR{ID: 5 + id, SGE: p.a.sge(0, 8)}))
+	}
+	post(t, p.qa, qp.SendWR{ID: 7, Op: qp.OpSend})
+	var recvs, sends []uint64
+	for _, wc := range p.run(t, p.a, 8) {
+		require.Equal(t, cq.StatusFlushed, wc.Status)
+		if wc.Opcode.Recv() {
+			recvs = append(recvs, wc.ID)
+		} else {
+			sends = append(sends, wc.ID)
+		}
+	}
+	require.Equal(t, []uint64{0, 1, 2, 3, 4, 5, 6}, recvs, "in order")
+	require.Equal(t, []uint64{7}, sends)
+}
+
+func TestDestroyedQueuePairIsGone(t *testing.T) {
+	p := newPair(t)
+	post(t, p.qa, qp.SendWR{Op: qp.OpWrite, RKey: 1})
+	p.qb.Destroy()
+	p.qb.Destroy()
+	require.NoError(t, p.world.Run(p.world.Now().Add(1e6)))
+	require.Empty(t, p.a.poll())
+	require.NotZero(t, p.b.shard.Counters().ByRule[transport.RuleNoQP])
+	p.qa.Destroy()
+	p.settle(t)
+	require.Empty(t, p.a.poll(), "a destroyed QP completes nothing")
+	var fault *qp.StateFault
+	require.ErrorAs(t, p.qa.PostSend(&qp.SendWR{}), &fault)
+}
+
+// Many QPs with much to send take turns: none is far ahead of the others.
+func TestQueuePairsShareTheLink(t *testing.T) {
+	p := newPair(t)
+	const pairs = 8
+	var qs []*QP
+	for range pairs {
+		qa, qb := p.a.qp(), p.b.qp()
+		p.a.connect(qa, qb)
+		p.b.connect(qb, qa)
+		qs = append(qs, qa)
+	}
+	peer := p.b.region
+	for _, q := range qs {
+		for range 16 {
+			post(t, q, qp.SendWR{Op: qp.OpWrite, SGE: p.a.sge(0, 1<<16), RemoteAddr: peer.Base(), RKey: peer.RKey()})
+		}
+	}
+	half := p.run(t, p.a, pairs*16/2)
+	done := map[uint32]int{}
+	for _, wc := range half {
+		done[wc.QPN]++
+	}
+	for _, q := range qs {
+		require.InDelta(t, 8, done[q.QPN()], 3, "completions at half time: %v", done)
+	}
+}

@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/rocinante-rdma/roce/cq"
+)
+
+// ErrManual is returned by Wait on a shard in Manual mode.
+var ErrManual = errors.New("engine: cannot wait for completions: the device is in manual mode; call its Poll, then the CQ's")
+
+// Wait blocks until completions are there, and moves them to out. What is there is
+// returned even if ctx is done. The error says why there are none: ctx's, or
+// [ErrOverflow], [ErrManual], net.ErrClosed, or the link's failure.
+func (c *CQ) Wait(ctx context.Context, out []cq.WC) (int, error) {
+	if n := c.take(out); n > 0 || len(out) == 0 {
+		return n, nil
+	}
+	return c.wait(ctx, out)
+}
+
+// wait is Wait when nothing was there.
+func (c *CQ) wait(ctx context.Context, out []cq.WC) (int, error) {
+	w := waiter{cq: c, ctx: ctx}
+	defer w.end()
+	for {
+		if n := c.take(out); n > 0 {
+			return n, nil
+		}
+		if err := w.err(); err != nil {
+			return 0, err
+		}
+		c.shard.waitTurn(&w)
+	}
+}
+
+// take polls, and passes the event on if it was one for many.
+func (c *CQ) take(out []cq.WC) int {
+	n := c.ring.Poll(out)
+	if n > 0 && c.ring.Len() > 0 {
+		c.signal()
+	}
+	return n
+}
+
+// waiter is the goal of CQ.Wait.
+type waiter struct {
+	cq   *CQ
+	ctx  context.Context
+	stop func() bool // ends the watch on ctx
+}
+
+func (w *waiter) err() error {
+	if w.cq.shard.mode == Manual {
+		return ErrManual
+	}
+	if err := w.cq.err(); err != nil {
+		return err
+	}
+	return w.ctx.Err()
+}
+
+func (w *waiter) reached() bool { return w.cq.ring.Len() > 0 || w.err() != nil }
+
+func (w *waiter) hurry() *CQ { return w.cq }
+
+func (w *waiter) beforeSleep() {
+	if w.stop == nil && w.ctx.Done() != nil {
+		w.stop = context.AfterFunc(w.ctx, w.cq.shard.kick)
+	}
+}
+
+func (w *waiter) end() {
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// waitTurn leads if nobody does, else sleeps until the waiter's CQ has news, or
+// leadership is free.
+func (s *Shard) waitTurn(w *waiter) {
+	s.waiters.Add(1)
+	defer s.waiters.Add(-1)
+	if w.reached() { // before signal began to count us
+		return
+	}
+	if s.backgroundLeads.Load() {
+		s.kick()
+	}
+	select {
+	case <-s.lead:
+		s.runFor(w, true)
+		s.release()
+	case <-w.cq.wake:
+	case <-w.cq.closed:
+	case <-s.closing:
+	case <-w.ctx.Done():
+	}
+}

@@ -1,0 +1,140 @@
+package roce
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/rocinante-rdma/roce/mr"
+)
+
+// MR is a memory region: a buffer that the device may access. All methods are safe
+// for concurrent use.
+type MR struct {
+	pd     *PD
+	region *mr.Region
+}
+
+// RegOption is an option of [PD.RegMR].
+type RegOption func(*regConfig)
+
+type regConfig struct {
+	iova    uint64
+	iovaSet bool
+}
+
+// WithIOVA chooses the address by which work requests and peers name the region's
+// first byte. The default is the buffer's address in this process, or 0 with
+// AccessZeroBased, which tells peers nothing about this process [ibv_reg_mr_iova].
+func WithIOVA(addr uint64) RegOption {
+	return func(c *regConfig) { c.iova, c.iovaSet = addr, true }
+}
+
+// RegMR registers a buffer. The device refers to it until [MR.Close]. The error
+// matches *[RegisterError] if the buffer and the rights do not go together
+// [ibv_reg_mr].
+func (p *PD) RegMR(buf []byte, access Access, opts ...RegOption) (*MR, error) {
+	var cfg regConfig
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if !cfg.iovaSet && access&AccessZeroBased == 0 && len(buf) > 0 {
+		cfg.iova = mr.Address(buf)
+	}
+	region, err := p.dev.memory.Register(p.id, buf, cfg.iova, access)
+	if err != nil {
+		return nil, fmt.Errorf("roce: %w", err)
+	}
+	m := &MR{pd: p, region: region}
+	if err := p.adopt("register memory", func() { p.mrs[m] = struct{}{} }); err != nil {
+		p.dev.memory.Deregister(region)
+		return nil, err
+	}
+	return m, nil
+}
+
+// String names the region in messages.
+func (m *MR) String() string {
+	return fmt.Sprintf("MR 0x%08x (%d bytes)", uint32(m.region.LKey()), len(m.region.Bytes()))
+}
+
+// Bytes is the registered buffer itself.
+func (m *MR) Bytes() []byte { return m.region.Bytes() }
+
+// Access is what the region permits.
+func (m *MR) Access() Access { return m.region.Access() }
+
+// SGE names n bytes of the region from offset off on, for a work request. Like a
+// slice expression it panics if they are not in the region.
+func (m *MR) SGE(off, n int) SGE {
+	_ = m.region.Bytes()[off : off+n]
+	return SGE{Addr: m.region.Base() + uint64(off), Len: uint32(n), LKey: m.region.LKey()}
+}
+
+// Remote names the whole region for the peer: what to send it so that it can READ,
+// WRITE or do atomics here. Its key is 0 if the region permits peers nothing.
+func (m *MR) Remote() Remote {
+	return Remote{
+		Addr: m.region.Base(), Key: m.region.RKey(),
+		Len: uint32(min(len(m.region.Bytes()), math.MaxUint32)),
+	}
+}
+
+// LoadUint64 reads the 8 bytes at an offset, in host byte order and in one piece,
+// while peers may be writing them. The address of the offset must be a multiple of
+// 8. See [AccessPolled].
+func (m *MR) LoadUint64(off int) uint64 { return mr.LoadUint64(m.region.Bytes()[off:]) }
+
+// Close takes the region away from the device and its peers. When it returns no
+// byte of the buffer is read or written any more; work that still names the region
+// fails. Closing again does nothing [ibv_dereg_mr].
+func (m *MR) Close() error {
+	if m.pd.dev.memory.Deregister(m.region) {
+		m.pd.dev.shard.Quiesce()
+	}
+	m.pd.dev.mu.Lock()
+	delete(m.pd.mrs, m)
+	m.pd.dev.mu.Unlock()
+	return nil
+}
+
+// Remote names a window of a peer's memory.
+type Remote struct {
+	Addr uint64
+	Key  RKey
+	Len  uint32 // bytes
+}
+
+// remoteSize is the length of a Remote's binary form.
+const remoteSize = 16
+
+// Slice narrows the window to n bytes from offset off on. Like a slice expression
+// it panics if they are not in the window.
+func (r Remote) Slice(off, n int) Remote {
+	if off < 0 || n < 0 || uint64(off)+uint64(n) > uint64(r.Len) {
+		panic(fmt.Sprintf("roce: slice [%d, +%d) of a remote window of %d bytes", off, n, r.Len))
+	}
+	return Remote{r.Addr + uint64(off), r.Key, uint32(n)}
+}
+
+// String shows address, key and length.
+func (r Remote) String() string {
+	return fmt.Sprintf("0x%x (R_Key 0x%08x, %d bytes)", r.Addr, uint32(r.Key), r.Len)
+}
+
+// MarshalBinary gives 16 bytes in network order: address, key, length. It never
+// fails.
+func (r Remote) MarshalBinary() ([]byte, error) {
+	b := binary.BigEndian.AppendUint64(make([]byte, 0, remoteSize), r.Addr)
+	b = binary.BigEndian.AppendUint32(b, uint32(r.Key))
+	return binary.BigEndian.AppendUint32(b, r.Len), nil
+}
+
+// UnmarshalBinary reads what MarshalBinary gave.
+func (r *Remote) UnmarshalBinary(b []byte) error {
+	if len(b) != remoteSize {
+		return fmt.Errorf("roce: unmarshal a Remote from %d bytes: it has %d", len(b), remoteSize)
+	}
+	*r = Remote{binary.BigEndian.Uint64(b), RKey(binary.BigEndian.Uint32(b[8:])), binary.BigEndian.Uint32(b[12:])}
+	return nil
+}

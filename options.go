@@ -1,0 +1,21 @@
+package roce
+
+import (
+	"github.com/rocinante-rdma/roce/internal/engine"
+	"github.com/rocinante-rdma/roce/trace"
+)
+
+// Option is an option of [Open].
+type Option func(*engine.Config)
+
+// Busy makes the device poll its link without ever sleeping: the lowest latency,
+// for a core of its own.
+func Busy() Option { return func(c *engine.Config) { c.Mode = engine.Busy } }
+
+// Manual makes the device do nothing by itself: the owner calls [Device.Poll]
+// whenever something arrived, was posted or is due by [Device.NextDeadline].
+// Nothing can be waited for then, only polled. Simulated worlds run devices so.
+func Manual() Option { return func(c *engine.Config) { c.Mode = engine.Manual } }
+
+// WithTap has every packet reported to a tap, with what was done with it and why.
+func WithTap(t trace.Tap) Option { return func(c *engine.Config) { c.Tap = t } }

@@ -1,0 +1,228 @@
+package roce
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync/atomic"
+
+	"github.com/rocinante-rdma/roce/internal/engine"
+	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/wire"
+)
+
+// QPType is the transport service of a queue pair [ibv_qp_type].
+type QPType uint8
+
+// RC is the reliable connection [IBV_QPT_RC].
+const RC QPType = 0
+
+// Defaults of [QPConfig].
+const (
+	DefaultDepth     = 64
+	DefaultMaxSGE    = 4
+	DefaultMaxInline = 128 // bytes
+)
+
+// QPConfig says what a queue pair is made of [ibv_qp_init_attr].
+type QPConfig struct {
+	Type      QPType
+	SendCQ    *CQ    // required
+	RecvCQ    *CQ    // nil: SendCQ
+	SendDepth int    // work requests, 0: 64
+	RecvDepth int    // work requests, 0: 64
+	MaxSGE    int    // pieces per work request, 0: 4
+	MaxInline int    // bytes of inline data per work request, 0: 128
+	Access    Access // what peers may do at all, 0: what the regions permit
+	GIDIndex  int    // the address to use, an index as of [Device.GID]
+}
+
+// QP is a queue pair: one end of a connection. All methods are safe for concurrent
+// use; work of several goroutines is posted in some order.
+type QP struct {
+	pd     *PD
+	cfg    QPConfig
+	qp     *engine.QP
+	addr   netip.Addr
+	closed atomic.Bool
+}
+
+// CreateQP makes a queue pair in RESET [ibv_create_qp].
+func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
+	cfg = cfg.withDefaults()
+	if err := p.check(cfg); err != nil {
+		return nil, fmt.Errorf("roce: create a QP: %w", err)
+	}
+	eq, err := p.dev.shard.NewQP(engine.QPConfig{
+		PD: p.id, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq,
+		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, MaxSGE: cfg.MaxSGE, MaxInline: cfg.MaxInline,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("roce: %w", err)
+	}
+	q := &QP{pd: p, cfg: cfg, qp: eq, addr: p.dev.link.Addrs()[cfg.GIDIndex]}
+	err = p.adopt("create a QP", func() {
+		p.qps[q] = struct{}{}
+		cfg.SendCQ.users[q] = struct{}{}
+		cfg.RecvCQ.users[q] = struct{}{}
+	})
+	if err != nil {
+		eq.Destroy()
+		return nil, err
+	}
+	return q, nil
+}
+
+func (c QPConfig) withDefaults() QPConfig {
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&c.SendDepth, DefaultDepth)
+	def(&c.RecvDepth, DefaultDepth)
+	def(&c.MaxSGE, DefaultMaxSGE)
+	def(&c.MaxInline, DefaultMaxInline)
+	if c.RecvCQ == nil {
+		c.RecvCQ = c.SendCQ
+	}
+	if c.Access == 0 {
+		c.Access = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic
+	}
+	return c
+}
+
+func (p *PD) check(c QPConfig) error {
+	if c.Type != RC {
+		return fmt.Errorf("type %d is not offered; use RC", c.Type)
+	}
+	if c.SendCQ == nil {
+		return fmt.Errorf("SendCQ is missing")
+	}
+	if c.SendCQ.dev != p.dev || c.RecvCQ.dev != p.dev {
+		return fmt.Errorf("SendCQ and RecvCQ must be of the PD's device")
+	}
+	for _, f := range []struct {
+		name       string
+		value, max int
+	}{
+		{"SendDepth", c.SendDepth, maxQueueDepth}, {"RecvDepth", c.RecvDepth, maxQueueDepth},
+		{"MaxSGE", c.MaxSGE, link.MaxSGE}, {"MaxInline", c.MaxInline, maxInline},
+	} {
+		if f.value < 1 || f.value > f.max {
+			return fmt.Errorf("%s %d is not between 1 and %d", f.name, f.value, f.max)
+		}
+	}
+	_, err := p.dev.GID(c.GIDIndex)
+	return err
+}
+
+// QPN is the queue pair's number [qp_num].
+func (q *QP) QPN() uint32 { return q.qp.QPN() }
+
+// String names the queue pair in messages.
+func (q *QP) String() string { return fmt.Sprintf("QP 0x%06x", q.QPN()) }
+
+// PD is the queue pair's protection domain.
+func (q *QP) PD() *PD { return q.pd }
+
+// State is the queue pair's state.
+func (q *QP) State() QPState { return q.qp.State() }
+
+// Attr returns the attributes, the state among them [ibv_query_qp].
+func (q *QP) Attr() QPAttr { return q.qp.Snapshot().Attr }
+
+// Stats returns the queue pair's counters.
+func (q *QP) Stats() QPStats { return q.qp.Snapshot().Stats }
+
+// PostSend appends work to the send queue and starts it. It returns how many of
+// wrs were posted: n < len(wrs) if wrs[n] failed, for the reason err, which is
+// [ErrQueueFull], a *[WRError], a *[StateError], or matches net.ErrClosed. The
+// requests are copied; the memory that they name belongs to the device until the
+// work completes, unless it is Inline [ibv_post_send].
+func (q *QP) PostSend(wrs ...SendWR) (n int, err error) {
+	if q.closed.Load() {
+		return 0, q.closedErr("post a send")
+	}
+	for n = range wrs {
+		if err = q.qp.PostSend(&wrs[n]); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		n = len(wrs)
+	}
+	if n > 0 {
+		q.qp.Ring()
+	}
+	return n, err
+}
+
+// PostRecv appends receives, in the order in which messages will use them. See
+// [QP.PostSend] for the result [ibv_post_recv].
+func (q *QP) PostRecv(wrs ...RecvWR) (n int, err error) {
+	if q.closed.Load() {
+		return 0, q.closedErr("post a receive")
+	}
+	for n = range wrs {
+		if err = q.qp.PostRecv(&wrs[n]); err != nil {
+			return n, err
+		}
+	}
+	return len(wrs), nil
+}
+
+func (q *QP) closedErr(what string) error {
+	return fmt.Errorf("roce: %s on %s: %w", what, q, net.ErrClosed)
+}
+
+// Modify changes attributes and state. The error is an *[AttrError] or a
+// *[StateError], or matches net.ErrClosed; then nothing was changed
+// [ibv_modify_qp].
+func (q *QP) Modify(attr QPAttr, mask QPAttrMask) error {
+	var path *wire.Path
+	if mask&AttrAV != 0 {
+		if err := qp.CheckModify(q.State(), &attr, mask); err != nil {
+			return err
+		}
+		var err error
+		if path, err = q.resolve(&attr); err != nil {
+			return err
+		}
+	}
+	return q.qp.Modify(&attr, mask, path)
+}
+
+// resolve prepares the path to the peer that the attributes name.
+func (q *QP) resolve(a *QPAttr) (*wire.Path, error) {
+	p := &wire.Path{
+		Src: q.addr, Dst: a.DestAddr.Unmap(), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
+		TrafficClass: a.TrafficClass, HopLimit: a.HopLimit,
+	}
+	if err := q.pd.dev.link.Resolve(p); err != nil {
+		return nil, fmt.Errorf("roce: %s: %w", q, err)
+	}
+	p.Prepare()
+	return p, nil
+}
+
+// Close destroys the queue pair. Work that has not completed never will; to see
+// it flushed, take the queue pair to ERR first. When Close returns no memory of it
+// is used any more. Closing again does nothing [ibv_destroy_qp].
+func (q *QP) Close() error {
+	q.closed.Store(true)
+	q.qp.Destroy()
+	d := q.pd.dev
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(q.pd.qps, q)
+	for _, c := range slices.Compact([]*CQ{q.cfg.SendCQ, q.cfg.RecvCQ}) {
+		delete(c.users, q)
+	}
+	return nil
+}
+
+// fail takes the queue pair to ERR, so that its work is flushed.
+func (q *QP) fail() { q.qp.Fail() }

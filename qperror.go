@@ -1,0 +1,74 @@
+package roce
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// QPError says why a queue pair went to ERR: the first cause, whatever followed.
+type QPError struct {
+	QPN     uint32
+	PeerQPN uint32
+	Peer    netip.Addr
+	PSN     bth.PSN        // of the packet that decided it
+	Rule    transport.Rule // what it broke, or what ran out
+	Status  Status         // of the work that failed
+	Remote  bool           // the peer said so, or its request was at fault
+}
+
+// Error says what happened, where, and what to do.
+func (e *QPError) Error() string {
+	s := fmt.Sprintf("roce: QP 0x%06x, connected to QP 0x%06x at %v, is in ERR: %s (PSN %d)",
+		e.QPN, e.PeerQPN, e.Peer, e.Rule, e.PSN)
+	if r := e.remedy(); r != "" {
+		s += "; " + r
+	}
+	return s
+}
+
+func (e *QPError) remedy() string {
+	switch e.Rule {
+	case transport.RuleRetryExceeded:
+		return "check that the peer runs, is connected to this QP, and that its address and UDP port 4791 can be reached with this path MTU"
+	case transport.RuleRNRExceeded:
+		return "the peer has to post receives earlier, or connect with a larger RNR retry count"
+	case transport.RuleRemoteAccess:
+		return "check key, address, length and rights of the peer's memory region, and that it is in the PD of the peer's QP"
+	case transport.RuleRemoteInvalid:
+		return "check that both ends use the same path MTU, that the peer's receives are long enough, and what its QP and READ limits permit"
+	case transport.RuleRemoteOp:
+		return "look at the peer: it could not carry the request out"
+	case transport.RuleTooLong:
+		return "post longer receives, or have the peer send less"
+	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange, transport.RuleMisaligned:
+		if e.Remote {
+			return "the peer asked for memory that it may not touch: check what it was given"
+		}
+		return "check the SGEs of the work request against their region"
+	case transport.RuleLocalMemory, transport.RuleResponseMemory:
+		return "check that the SGEs lie in regions with local write access that are not closed yet"
+	case transport.RuleLength, transport.RuleDMALength:
+		return "check that both ends use the same path MTU"
+	}
+	return ""
+}
+
+// Err returns nil unless the queue pair is in ERR. Then it is a *[QPError] if it
+// went there by itself, else an error that matches [ErrFlushed].
+func (q *QP) Err() error {
+	s := q.qp.Snapshot()
+	if s.Attr.State != StateErr {
+		return nil
+	}
+	if !s.Failed {
+		return fmt.Errorf("roce: %s was taken to ERR: %w", q, ErrFlushed)
+	}
+	f := s.Failure
+	return &QPError{
+		QPN: q.QPN(), PeerQPN: s.Attr.DestQPN, Peer: s.Attr.DestAddr,
+		PSN: f.PSN, Rule: f.Rule, Status: f.Status, Remote: f.Remote,
+	}
+}
