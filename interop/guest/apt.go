@@ -15,14 +15,19 @@ import (
 // machine's. It has its own sources, lists and package cache in dir, and
 // nothing it fetches is ever installed.
 type privateApt struct {
-	dir     string
-	release string // code name
+	dir string
+}
+
+// release is a Debian release whose suites are looked at.
+type release struct {
+	name      string // code name
+	backports bool   // also at its backports
 }
 
 // newPrivateApt derives the sources of another release from this machine's own
 // by changing the suites, and fetches the package lists.
-func newPrivateApt(ctx context.Context, dir, release string, log func(string)) (*privateApt, error) {
-	a := &privateApt{dir: dir, release: release}
+func newPrivateApt(ctx context.Context, dir string, rel release, log func(string)) (*privateApt, error) {
+	a := &privateApt{dir: dir}
 	for _, d := range []string{"sources", "lists/partial", "cache/archives/partial"} {
 		if err := os.MkdirAll(filepath.Join(dir, d), 0o755); err != nil {
 			return nil, err
@@ -35,7 +40,7 @@ func newPrivateApt(ctx context.Context, dir, release string, log func(string)) (
 	if err != nil {
 		return nil, err
 	}
-	files, err := otherSources("/etc/apt", own, release)
+	files, err := otherSources("/etc/apt", own, rel)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +49,9 @@ func newPrivateApt(ctx context.Context, dir, release string, log func(string)) (
 			return nil, err
 		}
 	}
-	log("apt: fetching the package lists of " + release)
+	log("apt: fetching the package lists of " + rel.name)
 	if _, err := a.run(ctx, "apt-get", "update", "--error-on=any"); err != nil {
-		return nil, fmt.Errorf("%w (sources derived from this machine's own: is its mirror reachable, and does it serve %s?)", err, release)
+		return nil, fmt.Errorf("%w (sources derived from this machine's own: is its mirror reachable, and does it serve %s?)", err, rel.name)
 	}
 	return a, nil
 }

@@ -38,6 +38,13 @@ ip link set eth0 mtu "$mtu"
 ip addr add "$ip4" dev eth0
 ip -6 addr add "$ip6" dev eth0 nodad
 ip link set eth0 up
+# The kernel notices the carrier with a delay of up to a second; until then
+# eth0 has no link-local address and IPv6 does not work.
+tries=0
+while [ "$(cat /sys/class/net/eth0/operstate)" != up ] && [ $tries -lt 250 ]; do
+	tries=$((tries + 1))
+	sleep 0.02
+done
 hostname guest
 rdma link add rxe0 type rxe netdev eth0 || echo "guest: rdma link add failed"
 

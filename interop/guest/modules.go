@@ -14,7 +14,7 @@ import (
 // rdma_rxe of 6.1 asks for crc32 by name when a link is added and refuses the
 // link if it is not loaded yet; newer kernels have it built in.
 var bootModules = []string{
-	"virtio_pci", "virtio_net", "?crc32_generic", "?crc32-pclmul", "rdma_rxe", "ib_uverbs", "rdma_ucm",
+	"?virtio_pci", "virtio_net", "?crc32_generic", "?crc32-pclmul", "rdma_rxe", "ib_uverbs", "rdma_ucm",
 }
 
 // moreModules are there for modprobe. A question mark stands before those that

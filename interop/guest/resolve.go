@@ -10,7 +10,10 @@ import (
 )
 
 // releaseOf tells which Debian release serves a kernel.
-var releaseOf = map[Kernel]string{Kernel61: "bookworm", KernelNewest: "trixie"}
+var releaseOf = map[Kernel]release{
+	Kernel61:     {name: "bookworm"},
+	KernelNewest: {name: "trixie", backports: true},
+}
 
 // Update resolves every kernel to the newest packages that Debian serves now
 // and returns the text of a new lock file. cacheDir is as in BuildConfig; log
@@ -22,6 +25,14 @@ func Update(ctx context.Context, cacheDir string, log func(string)) (string, err
 	}
 	if log == nil {
 		log = func(string) {}
+	}
+	unlock, err := lockFile(ctx, filepath.Join(cache, lockName), log)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	if err := tidy(cache); err != nil {
+		return "", err
 	}
 	var all []Package
 	for _, k := range Kernels() {
@@ -59,15 +70,18 @@ func resolve(ctx context.Context, cache string, k Kernel, log func(string)) ([]P
 	}
 	m := imageDependency.FindStringSubmatch(meta.depends)
 	if !ok || m == nil {
-		return nil, fmt.Errorf("guest: %s serves no linux-image-amd64 that names a kernel (depends: %q)", releaseOf[k], meta.depends)
+		return nil, fmt.Errorf("guest: %s serves no linux-image-amd64 that names a kernel (depends: %q)", releaseOf[k].name, meta.depends)
 	}
 	if k == Kernel61 && !strings.HasPrefix(m[1], "6.1.") {
-		return nil, fmt.Errorf("guest: kernel 6.1 was asked for, but %s serves %s", releaseOf[k], m[1])
+		return nil, fmt.Errorf("guest: kernel 6.1 was asked for, but %s serves %s", releaseOf[k].name, m[1])
 	}
 	names := []string{"linux-image-" + m[1]}
 	image, ok, err := apt.show(ctx, names[0], "")
-	if err != nil || !ok {
-		return nil, fmt.Errorf("guest: %s serves no %s, on which linux-image-amd64 depends: %w", releaseOf[k], names[0], err)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("guest: %s serves no %s, on which linux-image-amd64 depends", releaseOf[k].name, names[0])
 	}
 	if strings.Contains(image.depends, "linux-binary-") {
 		names = []string{"linux-binary-" + m[1], "linux-modules-" + m[1]}
@@ -79,7 +93,7 @@ func resolve(ctx context.Context, cache string, k Kernel, log func(string)) ([]P
 			return nil, err
 		}
 		if !ok {
-			return nil, fmt.Errorf("guest: %s serves no %s %s", releaseOf[k], n, image.version)
+			return nil, fmt.Errorf("guest: %s serves no %s %s", releaseOf[k].name, n, image.version)
 		}
 		suite, err := apt.suite(ctx, n, rec.version)
 		if err != nil {

@@ -81,6 +81,8 @@ func listening(port uint16) (bool, error) {
 func put(r io.Reader, q agentproto.Request) error {
 	f, err := os.OpenFile(q.Path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, os.FileMode(q.Mode))
 	if err != nil {
+		// Take the bytes all the same, so that the reply finds a reader.
+		io.CopyN(io.Discard, r, q.Size)
 		return err
 	}
 	if _, err := io.CopyN(f, r, q.Size); err != nil {

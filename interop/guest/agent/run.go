@@ -7,6 +7,7 @@ import (
 	"net"
 	"os/exec"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -45,7 +46,8 @@ func (s stream) Write(p []byte) (int, error) {
 const outputGrace = 200 * time.Millisecond
 
 // runScript runs a script in a process group of its own. Bytes from the
-// harness are signals for the group; its hanging up kills the group.
+// harness are signals for the group; its hanging up before the shell has ended
+// kills the group. What the shell leaves running in the background stays.
 func runScript(c net.Conn, r *bufio.Reader, script string) error {
 	f := &frames{w: c}
 	cmd := exec.Command("/bin/sh", "-c", script)
@@ -56,17 +58,23 @@ func runScript(c net.Conn, r *bufio.Reader, script string) error {
 		return exit(f, agentproto.Exit{Code: -1, Error: err.Error()})
 	}
 	group := -cmd.Process.Pid
+	var ended atomic.Bool // from then on the group's number may be another's
 	go func() {
 		for {
 			sig, err := r.ReadByte()
 			if err != nil {
-				syscall.Kill(group, syscall.SIGKILL)
+				sig = byte(syscall.SIGKILL)
+			}
+			if !ended.Load() {
+				syscall.Kill(group, syscall.Signal(sig))
+			}
+			if err != nil {
 				return
 			}
-			syscall.Kill(group, syscall.Signal(sig))
 		}
 	}()
 	_ = cmd.Wait() // what happened is in ProcessState
+	ended.Store(true)
 	x := agentproto.Exit{Code: cmd.ProcessState.ExitCode()}
 	if ws := cmd.ProcessState.Sys().(syscall.WaitStatus); ws.Signaled() {
 		x.Signal = int(ws.Signal())

@@ -1,0 +1,224 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// DataLink is what the guest's data NIC is attached to.
+type DataLink int
+
+const (
+	// OnWire attaches it to a Wire: the test process sends and receives the
+	// Ethernet frames itself. No privileges needed.
+	OnWire DataLink = iota
+	// OnTap attaches it to a tap device in a new network namespace (Guest.Netns),
+	// in which the test opens its sockets. Root needed.
+	OnTap
+)
+
+// Config tells how Boot starts a guest. Only Image must be set.
+type Config struct {
+	Image *Image
+	Data  DataLink
+	// MTU of the data link's two ends, in bytes; 0 means 1500. rxe0's path MTU
+	// is 1024 with 1500, and 4096 with 4500 and more.
+	MTU int
+	// CPUs and MemoryMB are the guest's; 0 means 1 CPU and 512 MB.
+	CPUs, MemoryMB int
+	// Modules are kernel modules to load besides those that RDMA needs.
+	Modules []string
+	// Log receives progress, a line a call; nil discards it.
+	Log func(line string)
+}
+
+// bootTimeout bounds a boot whose context has no deadline. Boots take 6 to 12 s
+// on an idle machine.
+const bootTimeout = 3 * time.Minute
+
+// Guest is a running virtual machine. Its methods are safe for concurrent use.
+// The owner must Close it; should this process die first, QEMU, the tap device
+// and the network namespace die with it.
+type Guest struct {
+	image    *Image
+	mtu      int
+	dir      string // sockets and logs; removed by Close
+	vm       *vm
+	control  *control
+	wire     *Wire
+	netns    *Netns
+	bootTime time.Duration
+
+	closeOnce sync.Once
+	closeErr  error
+	peerPort  atomic.Uint32 // that the last peer got
+}
+
+// Boot starts a guest and waits until its agent answers, which it does after
+// rxe0 is up. The context bounds the boot only. On failure the error bears the
+// last lines of the guest's console and what QEMU said.
+func Boot(ctx context.Context, cfg Config) (_ *Guest, err error) {
+	if cfg.Image == nil {
+		return nil, errors.New("guest: Config.Image is nil; get one from Build")
+	}
+	if cfg.MTU == 0 {
+		cfg.MTU = 1500
+	}
+	if cfg.CPUs == 0 {
+		cfg.CPUs = 1
+	}
+	if cfg.MemoryMB == 0 {
+		cfg.MemoryMB = 512
+	}
+	if cfg.Log == nil {
+		cfg.Log = func(string) {}
+	}
+	if _, ok := ctx.Deadline(); !ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, bootTimeout)
+		defer cancel()
+	}
+	g := &Guest{image: cfg.Image, mtu: cfg.MTU}
+	defer func() {
+		if err != nil {
+			g.Close()
+		}
+	}()
+	// Not below TMPDIR of a test: the path of a unix socket has 107 bytes at most.
+	if g.dir, err = os.MkdirTemp("", "roce-guest"); err != nil {
+		return nil, err
+	}
+	nic, err := g.attach(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer nic.close()
+	if g.control, err = listenControl(); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if g.vm, err = startVM(g.vmArgs(cfg, nic), nic.files, filepath.Join(g.dir, qemuLog)); err != nil {
+		return nil, err
+	}
+	select {
+	case <-g.control.ready:
+	case <-g.vm.done:
+		return nil, fmt.Errorf("guest: QEMU ended during the boot of kernel %s: %v%s", g.image.Release, g.vm.err, g.logs())
+	case <-ctx.Done():
+		return nil, fmt.Errorf("guest: kernel %s did not boot within %.0f s: %w%s", g.image.Release, time.Since(start).Seconds(), ctx.Err(), g.logs())
+	}
+	g.bootTime = time.Since(start)
+	if g.wire != nil {
+		if err := g.wire.connect(); err != nil {
+			return nil, err
+		}
+	}
+	cfg.Log(fmt.Sprintf("guest: kernel %s booted in %.1f s", g.image.Release, g.bootTime.Seconds()))
+	return g, nil
+}
+
+// dataNIC is the host's side of the guest's data NIC, as QEMU takes it.
+type dataNIC struct {
+	netdev string     // -netdev option
+	files  []*os.File // passed to QEMU from descriptor 3 on
+}
+
+func (n dataNIC) close() {
+	for _, f := range n.files {
+		f.Close()
+	}
+}
+
+// attach makes the far end of the data NIC.
+func (g *Guest) attach(cfg Config) (n dataNIC, err error) {
+	if cfg.Data == OnWire {
+		peer := filepath.Join(g.dir, "qemu.sock")
+		own := filepath.Join(g.dir, "wire.sock")
+		if g.wire, err = newWire(own, peer, cfg.MTU); err != nil {
+			return n, err
+		}
+		n.netdev = "dgram,id=data,local.type=unix,local.path=" + peer + ",remote.type=unix,remote.path=" + own
+		return n, nil
+	}
+	if g.netns, err = newNetns(); err != nil {
+		return n, err
+	}
+	tap, err := g.netns.addTap(cfg.MTU)
+	if err != nil {
+		return n, err
+	}
+	return dataNIC{netdev: "tap,id=data,fd=3", files: []*os.File{tap}}, nil
+}
+
+// Kernel returns the label of the guest's kernel.
+func (g *Guest) Kernel() Kernel { return g.image.Kernel }
+
+// BootTime returns how long the boot took, from the start of QEMU until the
+// agent answered.
+func (g *Guest) BootTime() time.Duration { return g.bootTime }
+
+// MTU returns the data link's MTU in bytes.
+func (g *Guest) MTU() int { return g.mtu }
+
+// Wire returns the data link of a guest booted with OnWire, otherwise nil. It
+// is closed by the guest's Close.
+func (g *Guest) Wire() *Wire { return g.wire }
+
+// Netns returns the network namespace of a guest booted with OnTap, otherwise
+// nil. It is closed by the guest's Close.
+func (g *Guest) Netns() *Netns { return g.netns }
+
+// GatewayIP returns the address under which a program in the guest reaches
+// this machine's 127.0.0.1 by TCP, over the control NIC.
+func (g *Guest) GatewayIP() string { return controlGateway }
+
+// Console returns what the guest's kernel and init have printed so far.
+func (g *Guest) Console() string {
+	b, err := os.ReadFile(filepath.Join(g.dir, consoleLog))
+	if err != nil {
+		return ""
+	}
+	return strings.ReplaceAll(string(b), "\r", "")
+}
+
+// logs is the end of the console and of QEMU's messages, for errors.
+func (g *Guest) logs() string {
+	s := "\n--- end of the console:\n" + tail(g.Console(), 25)
+	if b, err := os.ReadFile(filepath.Join(g.dir, qemuLog)); err == nil && len(b) > 0 {
+		s += "\n--- QEMU:\n" + tail(string(b), 10)
+	}
+	return s
+}
+
+// Close ends the virtual machine at once (nothing in it is worth saving) and
+// frees all that belongs to the guest. Programs started in it fail. Calling it
+// again returns the first call's error.
+func (g *Guest) Close() error {
+	g.closeOnce.Do(func() {
+		var errs []error
+		if g.vm != nil {
+			errs = append(errs, g.vm.kill())
+		}
+		if g.control != nil {
+			errs = append(errs, g.control.close())
+		}
+		if g.wire != nil {
+			errs = append(errs, g.wire.Close())
+		}
+		if g.netns != nil {
+			errs = append(errs, g.netns.close())
+		}
+		if g.dir != "" {
+			errs = append(errs, os.RemoveAll(g.dir))
+		}
+		g.closeErr = errors.Join(errs...)
+	})
+	return g.closeErr
+}
