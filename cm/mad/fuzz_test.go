@@ -39,4 +39,4 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) { fuzzParse(b) })
 }
 
-func TestDriveParse(t *testing.T) { fuzzing.Drive(t, "FuzzParse", parseSeeds(), fuzzParse) }
+func TestDriveParse(t *testing.T) { fuzzing.Drive(t, "mad.FuzzParse", parseSeeds(), fuzzParse) }

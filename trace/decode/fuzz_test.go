@@ -39,4 +39,4 @@ func FuzzPrint(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) { fuzzPrint(b) })
 }
 
-func TestDrivePrint(t *testing.T) { fuzzing.Drive(t, "FuzzPrint", printSeeds(t), fuzzPrint) }
+func TestDrivePrint(t *testing.T) { fuzzing.Drive(t, "decode.FuzzPrint", printSeeds(t), fuzzPrint) }

@@ -406,9 +406,9 @@ func fuzzTarget(f *testing.F, one func([]byte)) {
 // TestDriveResponder and TestDriveCompleter run the fuzz targets by counted inputs,
 // so that executions add up over the runs of the project's life.
 func TestDriveResponder(t *testing.T) {
-	fuzzing.Drive(t, "FuzzResponder", fuzzSeeds(), fuzzResponder)
+	fuzzing.Drive(t, "rc.FuzzResponder", fuzzSeeds(), fuzzResponder)
 }
 
 func TestDriveCompleter(t *testing.T) {
-	fuzzing.Drive(t, "FuzzCompleter", fuzzSeeds(), fuzzCompleter)
+	fuzzing.Drive(t, "rc.FuzzCompleter", fuzzSeeds(), fuzzCompleter)
 }
