@@ -125,7 +125,7 @@ const (
 	StateRTR   = qp.StateRTR
 	StateRTS   = qp.StateRTS
 	StateSQD   = qp.StateSQD
-	StateErr   = qp.StateError
+	StateErr   = qp.StateErr
 )
 
 // Attributes [ibv_qp_attr_mask].
@@ -153,7 +153,7 @@ type (
 	// RemoteError is one that the peer caused by refusing the work.
 	RemoteError = cq.RemoteError
 	// StateError says that an operation is not possible in a queue pair's state.
-	StateError = qp.StateFault
+	StateError = qp.StateError
 	// AttrError says what is wrong with an attribute given to [QP.Modify].
 	AttrError = qp.AttrError
 	// WRError says which field of a work request is wrong.

@@ -18,14 +18,14 @@ const (
 // DeviceAttr says what a device offers [ibv_device_attr].
 type DeviceAttr struct {
 	Name        string
-	MaxQP       int // queue pairs
-	MaxQPWR     int // work requests per queue
-	MaxSGE      int // pieces per work request
-	MaxInline   int // bytes of inline data
-	MaxCQE      int // completions per CQ
-	MaxMR       int // memory regions
-	MaxRdAtomic int // READs and atomics outstanding per queue pair and direction
-	MaxMessage  int // bytes per message
+	MaxQP       int    // queue pairs
+	MaxQPWR     int    // work requests per queue
+	MaxSGE      int    // pieces per work request
+	MaxInline   int    // bytes of inline data
+	MaxCQE      int    // completions per CQ
+	MaxMR       int    // memory regions
+	MaxRdAtomic int    // READs and atomics outstanding per queue pair and direction
+	MaxMessage  uint32 // bytes per message
 }
 
 // String lists the attributes.

@@ -76,7 +76,7 @@ func (m *MR) SGE(off, n int) SGE {
 func (m *MR) Remote() Remote {
 	return Remote{
 		Addr: m.region.Base(), Key: m.region.RKey(),
-		Len: uint32(min(len(m.region.Bytes()), math.MaxUint32)),
+		Len: uint32(min(uint64(len(m.region.Bytes())), math.MaxUint32)),
 	}
 }
 

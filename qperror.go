@@ -52,8 +52,9 @@ func (e *QPError) remedy() string {
 		return "check that the SGEs lie in regions with local write access that are not closed yet"
 	case transport.RuleLength, transport.RuleDMALength:
 		return "check that both ends use the same path MTU"
+	default:
+		return ""
 	}
-	return ""
 }
 
 // Err returns nil unless the queue pair is in ERR. Then it is a *[QPError] if it

@@ -71,7 +71,7 @@ func TestOperationsAtEveryLength(t *testing.T) {
 				require.Equal(t, p.a.qp.QPN(), got.SrcQP)
 				if op != roce.OpSend {
 					require.NotZero(t, got.Flags&roce.WCFlagImm)
-					require.EqualValues(t, 0xfeedc0de, got.Imm)
+					require.Equal(t, uint32(0xfeedc0de), got.Imm)
 				}
 				if op == roce.OpWriteImm {
 					require.Equal(t, roce.WCRecvWriteImm, got.Opcode)

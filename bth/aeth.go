@@ -56,8 +56,9 @@ func (s Syndrome) String() string {
 		return "NAK remote operational error"
 	case NAKInvalidRD:
 		return "NAK invalid RD request"
+	default:
+		return fmt.Sprintf("reserved syndrome 0x%02x", uint8(s))
 	}
-	return fmt.Sprintf("reserved syndrome 0x%02x", uint8(s))
 }
 
 // Credits decodes the credit count of an ACK (IBTA vol. 1, table 45). ok is false

@@ -205,8 +205,9 @@ func serviceFlags(tr Transport, op Opcode, f Flags) (Flags, bool) {
 			f |= HasXRCETH
 		}
 		return f, op != opResync
+	default:
+		return 0, false
 	}
-	return 0, false
 }
 
 func headerLen(f Flags) uint8 {

@@ -45,6 +45,7 @@ func (w *WC) Err() error {
 		return nil
 	case StatusRemoteInvalid, StatusRemoteAccess, StatusRemoteOperation:
 		return &RemoteError{e}
+	default:
+		return &e
 	}
-	return &e
 }

@@ -120,7 +120,7 @@ func CheckModify(from State, a *Attr, m Mask) error {
 		to = a.State
 	}
 	given := m &^ MaskState
-	if to == StateReset || to == StateError {
+	if to == StateReset || to == StateErr {
 		if given != 0 {
 			return &AttrError{given.String(), fmt.Sprintf("not allowed on the way to %s", to)}
 		}
@@ -138,7 +138,7 @@ func CheckModify(from State, a *Attr, m Mask) error {
 		}
 		return checkRanges(a, given)
 	}
-	return &StateFault{fmt.Sprintf("modify to %s", to), from}
+	return &StateError{fmt.Sprintf("modify to %s", to), from}
 }
 
 func checkRanges(a *Attr, m Mask) error {

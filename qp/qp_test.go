@@ -91,11 +91,11 @@ func TestQueueFull(t *testing.T) {
 
 // TestPostStates proves the table of rc.md: which states take sends and receives.
 func TestPostStates(t *testing.T) {
-	for _, s := range []qp.State{qp.StateReset, qp.StateInit, qp.StateRTR, qp.StateRTS, qp.StateSQD, qp.StateError} {
+	for _, s := range []qp.State{qp.StateReset, qp.StateInit, qp.StateRTR, qp.StateRTS, qp.StateSQD, qp.StateErr} {
 		sq, rq := qp.NewSendQueue(1, 1, 0), qp.NewRecvQueue(1, 1)
 		sq.SetState(s)
 		rq.SetState(s)
-		var fault *qp.StateFault
+		var fault *qp.StateError
 		if err := sq.Post(&qp.SendWR{Op: qp.OpSend}, memory{}); s >= qp.StateRTS {
 			require.NoError(t, err, s)
 		} else {
@@ -139,11 +139,11 @@ func TestTransitions(t *testing.T) {
 	}
 	for _, to := range []qp.State{qp.StateRTS, qp.StateSQE} {
 		a := qp.Attr{State: to}
-		var fault *qp.StateFault
+		var fault *qp.StateError
 		require.ErrorAs(t, qp.CheckModify(qp.StateReset, &a, qp.MaskState), &fault)
 	}
-	for s := qp.StateReset; s <= qp.StateError; s++ {
-		for _, to := range []qp.State{qp.StateReset, qp.StateError} {
+	for s := qp.StateReset; s <= qp.StateErr; s++ {
+		for _, to := range []qp.State{qp.StateReset, qp.StateErr} {
 			a := qp.Attr{State: to}
 			require.NoError(t, qp.CheckModify(s, &a, qp.MaskState))
 		}

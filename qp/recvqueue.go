@@ -39,12 +39,12 @@ func (q *RecvQueue) SetState(s State) {
 }
 
 // Post appends a snapshot of wr. It returns ErrQueueFull, a *WRError or a
-// *StateFault.
+// *StateError.
 func (q *RecvQueue) Post(wr *RecvWR) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.state == StateReset {
-		return &StateFault{"posting a receive", q.state}
+		return &StateError{"posting a receive", q.state}
 	}
 	tail := q.tail.Load()
 	if int(tail-q.head.Load()) >= q.depth {

@@ -11,7 +11,7 @@ import (
 )
 
 // MaxMessage is the largest message in bytes (IBTA vol. 1, 9.4.1).
-const MaxMessage = 1 << 31
+const MaxMessage uint32 = 1 << 31
 
 // ErrQueueFull is returned by Post when every element of the ring is in use.
 // Elements become free when their work completes; unsignaled work completes with
@@ -85,12 +85,12 @@ func (q *SendQueue) SetState(s State) {
 }
 
 // Post appends a snapshot of wr. Inline data is copied out of the region that inl
-// resolves it in. It returns ErrQueueFull, a *WRError or a *StateFault.
+// resolves it in. It returns ErrQueueFull, a *WRError or a *StateError.
 func (q *SendQueue) Post(wr *SendWR, mem LocalReader) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.state < StateRTS || q.state == StateSQE {
-		return &StateFault{"posting a send", q.state}
+		return &StateError{"posting a send", q.state}
 	}
 	tail := q.tail.Load()
 	if int(tail-q.head.Load()) >= q.depth {
@@ -191,7 +191,7 @@ func snapshot(dst []SGE, one *SGE, list []SGE) ([]SGE, uint32, error) {
 		n++
 		total += uint64(s.Len)
 	}
-	if total > MaxMessage {
+	if total > uint64(MaxMessage) {
 		return nil, 0, &WRError{"SGL", fmt.Sprintf("has %d bytes, a message at most %d", total, MaxMessage)}
 	}
 	return dst[:n], uint32(total), nil

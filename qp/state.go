@@ -13,7 +13,7 @@ const (
 	StateRTS
 	StateSQD
 	StateSQE
-	StateError
+	StateErr
 )
 
 var stateNames = [...]string{"RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR"}
@@ -32,14 +32,14 @@ func (s State) Receives() bool { return s == StateRTR || s == StateRTS || s == S
 // Sends reports whether responses of the peer are processed in this state.
 func (s State) Sends() bool { return s == StateRTS || s == StateSQD }
 
-// StateFault says that an operation is not possible in a queue pair's state.
-type StateFault struct {
+// StateError says that an operation is not possible in a queue pair's state.
+type StateError struct {
 	Op    string // what was tried
 	State State
 }
 
 // Error says what to do, too.
-func (e *StateFault) Error() string {
+func (e *StateError) Error() string {
 	return fmt.Sprintf("qp: %s is not possible in state %s%s", e.Op, e.State, remedy(e.State))
 }
 
@@ -49,8 +49,9 @@ func remedy(s State) string {
 		return "; bring it to INIT first (Modify or Connect)"
 	case StateInit, StateRTR:
 		return "; bring it to RTS first (Modify or Connect)"
-	case StateError:
+	case StateErr:
 		return "; only RESET leads out of ERR"
+	default:
+		return ""
 	}
-	return ""
 }

@@ -6,11 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/simnet"
-	"github.com/stretchr/testify/require"
 )
 
 // lead is a device's goroutine: it works, and parks until there is more.

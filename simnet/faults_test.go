@@ -4,10 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/simnet"
-	"github.com/stretchr/testify/require"
 )
 
 // TestFaults sends PSN 0 to 9, a microsecond apart, through one fault each.

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/simnet"
 	"github.com/rocinante-rdma/roce/wire"
-	"github.com/stretchr/testify/require"
 )
 
 const (

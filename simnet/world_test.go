@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/simnet"
 	"github.com/rocinante-rdma/roce/wire"
-	"github.com/stretchr/testify/require"
 )
 
 // TestLatency: the default is 5 µs from link to link, and Run stops where it is
@@ -44,10 +45,12 @@ func TestBandwidth(t *testing.T) {
 }
 
 // TestTies: what is due at the same instant happens in the order in which it was
-// scheduled, and devices are polled in the order in which they were attached.
+// scheduled, and devices are polled in the order in which they were attached. The
+// hub's bandwidth shows the order of the ties at the switch; ties at the switch and
+// again at the hub, both in reverse, would look right.
 func TestTies(t *testing.T) {
 	w := simnet.New(1)
-	hub := w.Link("hub", addrA)
+	hub := w.Link("hub", addrA, simnet.Bandwidth(100e9))
 	var links []*simnet.Link
 	for i := range byte(20) {
 		links = append(links, w.Link(string('b'+rune(i)), netip.AddrFrom4([4]byte{10, 0, 1, i})))

@@ -57,6 +57,7 @@ func (i ICRC) String() string {
 		return "inferred"
 	case ICRCBad:
 		return "bad"
+	default:
+		return "unchecked"
 	}
-	return "unchecked"
 }

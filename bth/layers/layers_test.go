@@ -114,12 +114,12 @@ func named(t *testing.T, name string) gopacket.Packet { return decode(t, bthtest
 func TestExtensionFields(t *testing.T) {
 	p := named(t, "RDMA WRITE Only with Immediate")
 	require.Equal(t, bth.RETH{VA: 0x7f1dbc00c010, RKey: 0x132a, Len: 16}, layer[*layers.RETH](t, p, layers.LayerTypeRETH).RETH)
-	require.EqualValues(t, 0x80000180, layer[*layers.ImmDt](t, p, layers.LayerTypeImmDt).Imm)
+	require.EqualValues(t, uint32(0x80000180), layer[*layers.ImmDt](t, p, layers.LayerTypeImmDt).Imm)
 	require.Len(t, p.ApplicationLayer().Payload(), 16)
 
 	p = named(t, "ATOMIC Acknowledge")
 	require.Equal(t, bth.AETH{Syndrome: bth.ACKUnlimited, MSN: 1}, layer[*layers.AETH](t, p, layers.LayerTypeAETH).AETH)
-	require.EqualValues(t, 0x799c83972aa39356, layer[*layers.AtomicAckETH](t, p, layers.LayerTypeAtomicAckETH).Original)
+	require.EqualValues(t, uint64(0x799c83972aa39356), layer[*layers.AtomicAckETH](t, p, layers.LayerTypeAtomicAckETH).Original)
 
 	p = named(t, "FetchAdd")
 	require.EqualValues(t, 1, layer[*layers.AtomicETH](t, p, layers.LayerTypeAtomicETH).SwapAdd)

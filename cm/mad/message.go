@@ -32,8 +32,9 @@ func newMessage(a Attribute) Message {
 		return new(SIDRReq)
 	case AttrSIDRRep:
 		return new(SIDRRep)
+	default:
+		return nil
 	}
-	return nil
 }
 
 // Parse reads a CM datagram. Private data in the message aliases b. The header is

@@ -21,9 +21,6 @@ type packet struct {
 	pad           int
 }
 
-// number tells packets apart; links don't look at it.
-func number(head []byte) uint32 { return binary.BigEndian.Uint32(head[8:]) }
-
 // packet makes a packet with a header of hdr bytes and n bytes of payload in
 // pieces.
 func (b *bench) packet(num uint32, hdr, n, pieces int) *packet {
@@ -82,12 +79,10 @@ func holds(pieces [][]byte, want []byte) bool {
 	return len(want) == 0
 }
 
-// flush sends what was reserved, all of it, and returns how many packets the
-// network did not take at once.
-func (s *station) flush() (pending int) {
+// flush sends what was reserved, all of it.
+func (s *station) flush() {
 	s.t.Helper()
-	rest := s.tryFlush()
-	for pending = rest; rest > 0; {
+	for rest := s.tryFlush(); rest > 0; {
 		s.sleep(link.Interest{Tx: true}, func() bool {
 			before := rest
 			rest = s.tryFlush()
@@ -95,7 +90,6 @@ func (s *station) flush() (pending int) {
 		})
 		rest = s.tryFlush()
 	}
-	return pending
 }
 
 func (s *station) tryFlush() (pending int) {

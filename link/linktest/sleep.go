@@ -31,6 +31,16 @@ func (s *station) park(until clock.Time, i link.Interest) clock.Time {
 	return s.q.Now()
 }
 
+// ends waits for a goroutine; one that hangs fails the test.
+func (b *bench) ends(done <-chan struct{}, what string) {
+	b.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		b.Fatalf("%s after %v", what, patience)
+	}
+}
+
 // wakeBeforePark: a Wake before Park makes that Park return.
 func wakeBeforePark(b *bench) {
 	b.realTime()
@@ -101,7 +111,7 @@ func frameEndsPark(b *bench) {
 	}()
 	p := b.packet(1, 28, 100, 1)
 	b.a.send(p, true)
-	<-done
+	b.ends(done, "Park sleeps on though a frame was sent")
 	b.b.q.Disarm()
 	b.same("packet", b.b.recv(1)[0], p)
 }
@@ -200,6 +210,6 @@ func closeEndsPark(b *bench) {
 	}()
 	<-parked
 	b.noError(b.A.Close(), "Close")
-	<-done
+	b.ends(done, "Park sleeps on though the link was closed")
 	b.noError(b.A.Close(), "second Close")
 }

@@ -3,9 +3,10 @@ package udp
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
-	"github.com/stretchr/testify/require"
 )
 
 // The steady state allocates nothing, gathering and parking included.

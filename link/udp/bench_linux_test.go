@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
-	"github.com/stretchr/testify/require"
 )
 
 // pingPayload makes a packet of 64 bytes of payload, or a datagram of the same size.

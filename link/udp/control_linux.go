@@ -4,8 +4,9 @@ import (
 	"encoding/binary"
 	"unsafe"
 
-	"github.com/rocinante-rdma/roce/wire"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // controlSize is what one or two control messages of an int each need at most.

@@ -6,11 +6,12 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
-	"github.com/stretchr/testify/require"
 )
 
 // Each test takes its own pair of 127.0.0.0/8, so that what one leaves in flight

@@ -6,12 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rocinante-rdma/roce/clock"
-	"github.com/rocinante-rdma/roce/link"
-	"github.com/rocinante-rdma/roce/wire"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // The reason for never connecting the socket: the kernel sends identification 0

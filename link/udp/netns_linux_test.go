@@ -6,10 +6,11 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/internal/testenv"
 )
 
 // enterNamespace puts the test's goroutine into a network namespace of its own, with

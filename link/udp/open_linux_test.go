@@ -5,9 +5,10 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
-	"github.com/stretchr/testify/require"
 )
 
 func TestOpen(t *testing.T) {

@@ -3,9 +3,10 @@ package udp
 import (
 	"sync/atomic"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/link"
-	"golang.org/x/sys/unix"
 )
 
 // parker puts a queue to sleep. The socket is in the queue's own epoll, and armed

@@ -5,8 +5,9 @@ import (
 	"net/netip"
 	"unsafe"
 
-	"github.com/rocinante-rdma/roce/wire"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // peer is the link's prepared form of a path: what sendmmsg wants to know of the

@@ -5,10 +5,11 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
-	"golang.org/x/sys/unix"
 )
 
 // queue is the send and receive side of the link's socket. See [link.Queue] for who

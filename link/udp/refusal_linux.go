@@ -6,8 +6,9 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/rocinante-rdma/roce/wire"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // refusals remembers the last packet that the kernel refused to send.

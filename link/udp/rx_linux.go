@@ -5,8 +5,9 @@ import (
 	"net/netip"
 	"unsafe"
 
-	"github.com/rocinante-rdma/roce/link"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/link"
 )
 
 const (

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/rocinante-rdma/roce/wire"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Wanted sizes of the socket's buffers, in bytes. The kernel counts about two bytes

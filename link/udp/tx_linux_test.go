@@ -3,9 +3,10 @@ package udp
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
-	"github.com/stretchr/testify/require"
 )
 
 // Room promises packets of maximal size, of which it takes exactly as many.

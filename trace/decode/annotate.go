@@ -46,8 +46,7 @@ func (a *Annotator) Annotate(p *Packet) {
 		a.expect(p)
 		return
 	}
-	switch p.BTH.Opcode.Transport() {
-	case bth.TransportRC, bth.TransportUC, bth.TransportXRC:
+	if connected(p.BTH.Opcode) {
 		a.follow(p)
 	}
 }

@@ -1,6 +1,7 @@
 package decode
 
 import (
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -29,7 +30,7 @@ func decodeFile(t testing.TB, name string) (packets []*Packet, records int) {
 	defer r.Close()
 	for {
 		rec, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return packets, rec.Number + records
 		}
 		require.NoError(t, err)

@@ -54,8 +54,9 @@ func phaseName(p mad.Phase) string {
 		return "REQ"
 	case mad.PhaseREP:
 		return "REP"
+	default:
+		return "message"
 	}
-	return "message"
 }
 
 // mtuOf is the number of bytes that an MTU code stands for (IBTA vol. 1, 9.6.1).

@@ -185,6 +185,7 @@ func (k NoteKind) atReceiver() bool {
 	switch k {
 	case NoteGap, NoteReordered, NoteBroken, NoteBadICRC, NoteICRCUnknown:
 		return true
+	default:
+		return false
 	}
-	return false
 }

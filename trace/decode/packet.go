@@ -101,4 +101,6 @@ func (p *Packet) record() *trace.Record {
 }
 
 // hasBTH reports whether at least the base header could be read.
-func (p *Packet) hasBTH() bool { return len(p.Frame) >= bth.BTHLen+wire.ICRCLen && p.Err != ErrCut }
+func (p *Packet) hasBTH() bool {
+	return len(p.Frame) >= bth.BTHLen+wire.ICRCLen && !errors.Is(p.Err, ErrCut)
+}

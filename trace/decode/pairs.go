@@ -71,10 +71,16 @@ func (ps *Pairs) Learn(p *Packet) {
 		ps.learnCM(p)
 		return
 	}
-	switch p.BTH.Opcode.Transport() {
-	case bth.TransportRC, bth.TransportUC, bth.TransportXRC:
+	if connected(p.BTH.Opcode) {
 		ps.learnConnected(p)
 	}
+}
+
+// connected reports whether an opcode is of a service between two queue pairs that
+// can be followed.
+func connected(op bth.Opcode) bool {
+	t := op.Transport()
+	return t == bth.TransportRC || t == bth.TransportUC || t == bth.TransportXRC
 }
 
 func (ps *Pairs) learnConnected(p *Packet) {

@@ -129,6 +129,7 @@ func newPrinter(w io.Writer, f Format, s *Summary) printer {
 		return newLadder(w, s)
 	case JSONLines:
 		return newJSONLines(w, s)
+	default:
+		return newList(w, s)
 	}
-	return newList(w, s)
 }

@@ -3,6 +3,7 @@ package decode
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"testing"
@@ -25,7 +26,7 @@ func readBytes(b []byte) (records []Record, err error) {
 			records = append(records, rec)
 		}
 	}
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return records, err

@@ -27,8 +27,9 @@ func (m *Machine) complete(now clock.Time, p *bth.Packet) transport.Verdict {
 		return m.acknowledged(now, p)
 	case bth.RCAtomicAck:
 		return m.atomicResult(now, p)
+	default:
+		return m.readData(now, p)
 	}
-	return m.readData(now, p)
 }
 
 func ignored(r transport.Rule, psn bth.PSN) transport.Verdict {
@@ -80,8 +81,9 @@ func remoteError(s bth.Syndrome) (cq.Status, transport.Rule) {
 		return cq.StatusRemoteAccess, transport.RuleRemoteAccess
 	case bth.NAKRemoteOperation:
 		return cq.StatusRemoteOperation, transport.RuleRemoteOp
+	default:
+		return cq.StatusBadResponse, transport.RuleBadResponse
 	}
-	return cq.StatusBadResponse, transport.RuleBadResponse
 }
 
 // badResponse fails the oldest request: its answer makes no sense (9.9.2.3).

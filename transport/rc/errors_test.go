@@ -31,7 +31,7 @@ func TestRefusals(t *testing.T) {
 			buf := make([]byte, 8192)
 			r, err := p.b.table.Register(domain, buf, mr.Address(buf), access)
 			require.NoError(p.t, err)
-			wr.RemoteAddr, wr.RKey = r.Base(), mr.Key(r.LKey())
+			wr.RemoteAddr, wr.RKey = r.Base(), r.LKey()
 		}
 	}
 	badKey := func(_ *pair, wr *qp.SendWR) { wr.RKey ^= 0x100 }
@@ -113,8 +113,8 @@ func TestRefusals(t *testing.T) {
 			f, failed = p.a.m.Failure()
 			require.True(t, failed)
 			require.True(t, f.Remote)
-			require.Equal(t, qp.StateError, p.a.m.State())
-			require.Equal(t, qp.StateError, p.b.m.State())
+			require.Equal(t, qp.StateErr, p.a.m.State())
+			require.Equal(t, qp.StateErr, p.b.m.State())
 		})
 	}
 }
@@ -350,7 +350,7 @@ func TestFlushOrder(t *testing.T) {
 		p.a.postRecv(uint64(i), 0, 10)
 		p.a.post(qp.SendWR{ID: uint64(i), Op: qp.OpSend, SGE: p.a.sge(0, 10)})
 	}
-	p.a.modify(qp.Attr{State: qp.StateError}, qp.MaskState)
+	p.a.modify(qp.Attr{State: qp.StateErr}, qp.MaskState)
 	for i := 5; i < 7; i++ {
 		p.a.postRecv(uint64(i), 0, 10)
 		p.a.post(qp.SendWR{ID: uint64(i), Op: qp.OpSend, SGE: p.a.sge(0, 10)})

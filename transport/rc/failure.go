@@ -33,7 +33,7 @@ func (m *Machine) record(status cq.Status, v transport.Verdict, remote bool) {
 // queue pair to ERR. The peer learns nothing from us any more.
 func (m *Machine) fail(status cq.Status, v transport.Verdict) {
 	m.record(status, v, remoteStatus(status))
-	m.setState(qp.StateError)
+	m.setState(qp.StateErr)
 	m.responder.silence()
 	if m.sq.Len() > 0 {
 		m.failSend(status, v.Rule)
@@ -51,7 +51,7 @@ func remoteStatus(s cq.Status) bool {
 func (m *Machine) refuseRequest(nak pendingNAK, status cq.Status, v transport.Verdict) transport.Verdict {
 	v.Action = transport.Failed
 	m.record(status, v, true)
-	m.setState(qp.StateError)
+	m.setState(qp.StateErr)
 	m.nak = nak
 	m.ackOwed = false
 	if m.recvInUse {

@@ -126,7 +126,7 @@ func (s *subject) check() {
 	if !bytes.Equal(s.memory[:fuzzGuard], zero) || !bytes.Equal(s.memory[fuzzGuard+fuzzRegion:], zero) {
 		panic("memory outside the region was written")
 	}
-	if s.m.State() == qp.StateError {
+	if s.m.State() == qp.StateErr {
 		s.m.Posted(s.now)
 		if s.posted != s.finished {
 			panic(fmt.Sprintf("ERR, but of %v works only %v completed", s.posted, s.finished))

@@ -130,9 +130,10 @@ func (m *Machine) enter(now clock.Time, s qp.State) {
 			m.requester.start(&m.attr, m.sq.Head())
 			m.cc.Start(now, m.attr.PathMTU)
 		}
-	case qp.StateError:
+	case qp.StateErr:
 		m.responder.silence()
 		m.flush()
+	default: // INIT begins nothing; SQD and SQE are not reached
 	}
 }
 
@@ -155,7 +156,7 @@ func (m *Machine) reset() {
 // Posted tells that work was posted. In ERR it is flushed at once; otherwise Next
 // finds it.
 func (m *Machine) Posted(clock.Time) {
-	if m.attr.State == qp.StateError {
+	if m.attr.State == qp.StateErr {
 		m.flush()
 	}
 }

@@ -253,7 +253,7 @@ func TestTimeouts(t *testing.T) {
 		p.a.requireSends(cq.StatusRetryExceeded, cq.StatusFlushed)
 		require.Equal(t, 2*(int(retries)+1), sent, "retry_cnt %d", retries)
 		require.Equal(t, clock.Time(time.Duration(retries+1)*4096*time.Nanosecond<<14), p.now)
-		require.Equal(t, qp.StateError, p.a.m.State())
+		require.Equal(t, qp.StateErr, p.a.m.State())
 	}
 	o := defaults()
 	o.timeout = 0

@@ -238,6 +238,7 @@ func (m *Machine) refuse(p *bth.Packet, rule transport.Rule) transport.Verdict {
 		nak.syndrome, status = bth.NAKRemoteOperation, cq.StatusLocalProtection
 	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange:
 		nak.syndrome, status = bth.NAKRemoteAccess, cq.StatusRemoteAccess
+	default: // the request is invalid
 	}
 	return m.refuseRequest(nak, status, v)
 }
