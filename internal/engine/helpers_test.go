@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rocinante-rdma/roce/bth"
-	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/mr"
@@ -33,6 +32,8 @@ type side struct {
 	memory *mr.Table
 	region *mr.Region
 	cq     *CQ
+
+	timeout uint8 // code of the acknowledgement timeout
 }
 
 type option func(*Config)
@@ -51,7 +52,7 @@ func newSide(t testing.TB, l link.Link, opts ...option) *side {
 	buf := make([]byte, 1<<16)
 	region, err := s.memory.Register(testPD, buf, mr.Address(buf), allAccess)
 	require.NoError(t, err)
-	s.region = region
+	s.region, s.timeout = region, 14
 	s.cq = s.shard.NewCQ(256)
 	t.Cleanup(func() { require.NoError(t, s.shard.Close()) })
 	return s
@@ -81,7 +82,7 @@ func (s *side) connect(q, peer *QP) {
 			State: qp.StateRTR, PathMTU: 1024, DestQPN: peer.QPN(), DestAddr: path.Dst, RQPSN: peer.InitialPSN(),
 			MaxDestRdAtomic: 16, MinRNRTimer: 12,
 		}, qp.MaskPathMTU | qp.MaskDestQPN | qp.MaskAV | qp.MaskRQPSN | qp.MaskMaxDestRdAtomic | qp.MaskMinRNRTimer},
-		{qp.Attr{State: qp.StateRTS, SQPSN: q.InitialPSN(), Timeout: 14, RetryCount: 7, RNRRetry: 7, MaxRdAtomic: 16},
+		{qp.Attr{State: qp.StateRTS, SQPSN: q.InitialPSN(), Timeout: s.timeout, RetryCount: 7, RNRRetry: 7, MaxRdAtomic: 16},
 			qp.MaskSQPSN | qp.MaskTimeout | qp.MaskRetryCount | qp.MaskRNRRetry | qp.MaskMaxRdAtomic},
 	}
 	for _, step := range steps {
@@ -159,5 +160,3 @@ func (s *side) wait(ctx context.Context, n int) (all []cq.WC, err error) {
 }
 
 var _ simnet.Device = (*Shard)(nil)
-
-var _ = clock.Never

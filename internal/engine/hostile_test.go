@@ -192,7 +192,7 @@ func TestEveryOpcodeAndLength(t *testing.T) {
 				default:
 					require.NotEqual(t, transport.RuleICRC, rule, "opcode %#x, %d bytes", op, n)
 				}
-				if r.qb.State() == qp.StateError {
+				if r.qb.State() == qp.StateErr {
 					r.reconnect(t)
 				}
 			}

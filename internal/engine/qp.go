@@ -111,7 +111,7 @@ func (q *QP) PostRecv(wr *qp.RecvWR) error {
 	if err := q.rq.Post(wr); err != nil {
 		return err
 	}
-	if q.State() == qp.StateError {
+	if q.State() == qp.StateErr {
 		q.Ring()
 	}
 	return nil

@@ -116,8 +116,9 @@ func (s *Shard) checkICRC(p [2][]byte, meta *link.Meta, index int) trace.ICRC {
 	case wire.ICRCInferred:
 		s.counters.ICRCInferred++
 		return trace.ICRCInferred
+	default:
+		return trace.ICRCBad
 	}
-	return trace.ICRCBad
 }
 
 // route finds the QP that the parsed base header names, and checks that the packet

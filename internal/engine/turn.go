@@ -77,7 +77,7 @@ func (s *Shard) settle() {
 func (s *Shard) settleQP(q *QP) {
 	if state := q.machine.State(); state != q.State() {
 		q.state.Store(uint32(state))
-		if state == qp.StateError {
+		if state == qp.StateErr {
 			s.counters.QPErrors++
 			// Receives that were posted after the machine flushed and before the
 			// state was stored, when posters do not ring yet.
@@ -100,11 +100,11 @@ func (s *Shard) failOverflown() {
 
 // fail takes a QP to ERR, which flushes its work.
 func (s *Shard) fail(q *QP) {
-	if q.machine.State() == qp.StateError || q.machine.State() == qp.StateReset {
+	if q.machine.State() == qp.StateErr || q.machine.State() == qp.StateReset {
 		return
 	}
 	// Every state but RESET may go to ERR: this cannot fail.
-	_ = q.machine.Modify(s.now, &qp.Attr{State: qp.StateError}, qp.MaskState)
+	_ = q.machine.Modify(s.now, &qp.Attr{State: qp.StateErr}, qp.MaskState)
 	s.touch(q)
 }
 

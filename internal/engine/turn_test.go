@@ -83,7 +83,7 @@ func TestOverflowFailsTheQueuePairs(t *testing.T) {
 	out := make([]cq.WC, 4)
 	require.Equal(t, 2, small.Poll(out), "what fitted is still there")
 	require.ErrorIs(t, small.err(), ErrOverflow)
-	require.Equal(t, qp.StateError, q.State())
+	require.Equal(t, qp.StateErr, q.State())
 	require.Equal(t, qp.StateRTS, bystander.State())
 	require.EqualValues(t, 1, p.a.shard.Counters().CQOverflows)
 }
@@ -123,7 +123,7 @@ func TestDestroyedQueuePairIsGone(t *testing.T) {
 	p.qa.Destroy()
 	p.settle(t)
 	require.Empty(t, p.a.poll(), "a destroyed QP completes nothing")
-	var fault *qp.StateFault
+	var fault *qp.StateError
 	require.ErrorAs(t, p.qa.PostSend(&qp.SendWR{}), &fault)
 }
 

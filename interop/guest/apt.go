@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -110,7 +112,7 @@ func (a *privateApt) show(ctx context.Context, name, version string) (rec aptRec
 
 // newer reports whether Debian version x is greater than y.
 func newer(ctx context.Context, x, y string) bool {
-	_, err := run(ctx, "", "dpkg", "--compare-versions", x, "gt", y)
+	_, err := run(ctx, "dpkg", "--compare-versions", x, "gt", y)
 	return err == nil
 }
 

@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -126,7 +128,7 @@ func build(ctx context.Context, cache, dir string, img *Image, t tree, log func(
 	root := filepath.Join(tmp, "kernel")
 	log("unpacking kernel " + img.Release)
 	for _, f := range files {
-		if _, err := run(ctx, "", "dpkg-deb", "-x", f, root); err != nil {
+		if _, err := run(ctx, "dpkg-deb", "-x", f, root); err != nil {
 			return err
 		}
 	}
@@ -223,7 +225,7 @@ func addPrograms(ctx context.Context, t tree, tmp string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := run(ctx, "", "gcc", append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", peer}, append(c, "-libverbs")...)...); err != nil {
+	if _, err := run(ctx, "gcc", append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", peer}, append(c, "-libverbs")...)...); err != nil {
 		return err
 	}
 	if err := copyIn(t, "/usr/bin/rocepeer", peer); err != nil {
@@ -248,14 +250,14 @@ func packInitramfs(ctx context.Context, t tree, tmp, dst string) error {
 	if err := errors.Join(writeCpio(f, t), f.Close()); err != nil {
 		return err
 	}
-	_, err = run(ctx, "", "lz4", "-l", "-9", "-q", "-f", cpio, dst)
+	_, err = run(ctx, "lz4", "-l", "-9", "-q", "-f", cpio, dst)
 	return err
 }
 
 // identity is a hash over all that an image is made of.
 func identity(ctx context.Context, pkgs []Package, t tree) (string, error) {
 	h := sha256.New()
-	gcc, err := run(ctx, "", "gcc", "-dumpfullversion")
+	gcc, err := run(ctx, "gcc", "-dumpfullversion")
 	if err != nil {
 		return "", err
 	}

@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -10,8 +12,8 @@ import (
 
 // run runs a host command to its end and returns its standard output. The
 // error of a failed one holds the command line and the end of what it printed.
-func run(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
-	return runIn(ctx, dir, nil, nil, name, args...)
+func run(ctx context.Context, name string, args ...string) ([]byte, error) {
+	return runIn(ctx, "", nil, nil, name, args...)
 }
 
 // runIn is run with standard input and additional environment variables.

@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -32,7 +34,7 @@ func TestQEMUDiesWithItsOwner(t *testing.T) {
 	}
 	testenv.Need(t, Feature)
 	helper := exec.Command(os.Args[0], "-test.run=^TestQEMUDiesWithItsOwner$")
-	helper.Env = append(os.Environ(), helperEnv+"=1")
+	helper.Env = append(os.Environ(), helperEnv+"=1", "TMPDIR="+t.TempDir()) // it leaves its folder behind
 	out, err := helper.StdoutPipe()
 	require.NoError(t, err)
 	in, err := helper.StdinPipe()

@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -91,7 +93,6 @@ func Boot(ctx context.Context, cfg Config) (_ *Guest, err error) {
 			g.Close()
 		}
 	}()
-	// Not below TMPDIR of a test: the path of a unix socket has 107 bytes at most.
 	if g.dir, err = os.MkdirTemp("", "roce-guest"); err != nil {
 		return nil, err
 	}
@@ -110,7 +111,7 @@ func Boot(ctx context.Context, cfg Config) (_ *Guest, err error) {
 	select {
 	case <-g.control.ready:
 	case <-g.vm.done:
-		return nil, fmt.Errorf("guest: QEMU ended during the boot of kernel %s: %v%s", g.image.Release, g.vm.err, g.logs())
+		return nil, fmt.Errorf("guest: QEMU ended during the boot of kernel %s: %w%s", g.image.Release, g.vm.err, g.logs())
 	case <-ctx.Done():
 		return nil, fmt.Errorf("guest: kernel %s did not boot within %.0f s: %w%s", g.image.Release, time.Since(start).Seconds(), ctx.Err(), g.logs())
 	}

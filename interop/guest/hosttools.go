@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -64,8 +66,8 @@ func Check() error {
 }
 
 // hostPath finds a command in PATH or in the system's sbin folders (which an
-// ordinary user's PATH lacks), or a file by its absolute path. Symbolic links
-// are followed only for files found by pattern.
+// ordinary user's PATH lacks), or a file by its absolute path, which may be a
+// pattern: then it is the first match.
 func hostPath(name string) (string, error) {
 	if strings.HasPrefix(name, "/") {
 		m, err := filepath.Glob(name)

@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -39,7 +41,7 @@ func addModules(ctx context.Context, t tree, moddir, release, tmp string) error 
 		return err
 	}
 	// The package brings no modules.dep: its installation would make it.
-	if _, err := run(ctx, "", "depmod", "-b", root, release); err != nil {
+	if _, err := run(ctx, "depmod", "-b", root, release); err != nil {
 		return err
 	}
 	boot, err := dependencies(ctx, root, release, bootModules)
@@ -76,7 +78,7 @@ func addModules(ctx context.Context, t tree, moddir, release, tmp string) error 
 			}
 		}
 	}
-	if _, err := run(ctx, "", "depmod", "-b", stage, release); err != nil {
+	if _, err := run(ctx, "depmod", "-b", stage, release); err != nil {
 		return err
 	}
 	t.file("/lib/modules/"+release+"/boot.load", load.Bytes(), 0o644)
@@ -99,7 +101,7 @@ func dependencies(ctx context.Context, root, release string, names []string) ([]
 	seen := map[string]bool{}
 	for _, n := range names {
 		name, optional := strings.CutPrefix(n, "?")
-		out, err := run(ctx, "", "modprobe", "-d", root, "-S", release, "--show-depends", name)
+		out, err := run(ctx, "modprobe", "-d", root, "-S", release, "--show-depends", name)
 		if err != nil {
 			if optional {
 				continue
@@ -141,6 +143,6 @@ func stageModule(ctx context.Context, src, dst string) error {
 	if err := os.WriteFile(dst, b, 0o644); err != nil {
 		return err
 	}
-	_, err = run(ctx, "", "strip", "-g", dst)
+	_, err = run(ctx, "strip", "-g", dst)
 	return err
 }

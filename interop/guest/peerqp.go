@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -133,15 +135,15 @@ type PeerOp string
 
 // The operations.
 const (
-	PeerSend         PeerOp = "send"
-	PeerSendImm      PeerOp = "send_imm"
-	PeerSendInv      PeerOp = "send_inv"
-	PeerWrite        PeerOp = "write"
-	PeerWriteImm     PeerOp = "write_imm"
-	PeerRead         PeerOp = "read"
-	PeerFetchAdd     PeerOp = "fetch_add"
-	PeerCompareSwap  PeerOp = "cmp_swap"
-	PeerLocalInvalid PeerOp = "local_inv"
+	PeerSend            PeerOp = "send"
+	PeerSendImm         PeerOp = "send_imm"
+	PeerSendInv         PeerOp = "send_inv"
+	PeerWrite           PeerOp = "write"
+	PeerWriteImm        PeerOp = "write_imm"
+	PeerRead            PeerOp = "read"
+	PeerFetchAdd        PeerOp = "fetch_add"
+	PeerCompareSwap     PeerOp = "cmp_swap"
+	PeerLocalInvalidate PeerOp = "local_inv"
 )
 
 // PeerWR is a work request for a send queue.
@@ -153,7 +155,7 @@ type PeerWR struct {
 	RemoteAddr uint64
 	RKey       uint32
 	Imm        uint32 // PeerSendImm, PeerWriteImm
-	Invalidate uint32 // R_Key: PeerSendInv, PeerLocalInvalid
+	Invalidate uint32 // R_Key: PeerSendInv, PeerLocalInvalidate
 	Add        uint64 // PeerFetchAdd
 	Compare    uint64 // PeerCompareSwap
 	Swap       uint64 // PeerCompareSwap

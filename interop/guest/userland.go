@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -11,7 +13,7 @@ import (
 
 // userlandNeeds are the programs and libraries of this machine that are copied
 // into the guest. Programs go to /usr/bin under their own names, files keep
-// their paths. A path may be a pattern with exactly one match wanted.
+// their paths. A path may be a pattern.
 var userlandNeeds = []hostNeed{
 	{"ibv_devinfo", "ibverbs-utils"},
 	{"ibv_devices", "ibverbs-utils"},
@@ -132,7 +134,7 @@ func copyIn(t tree, dst, src string) error {
 // sharedLibraries returns the paths of all libraries (and the loader) that the
 // given programs and libraries load, sorted.
 func sharedLibraries(ctx context.Context, files []string) ([]string, error) {
-	out, err := run(ctx, "", "ldd", files...)
+	out, err := run(ctx, "ldd", files...)
 	if err != nil {
 		return nil, err
 	}
@@ -165,13 +167,13 @@ func busybox(ctx context.Context, t tree) error {
 	if err != nil {
 		return err
 	}
-	if out, err := run(ctx, "", "ldd", src); err == nil && !strings.Contains(string(out), "statically") {
+	if out, err := run(ctx, "ldd", src); err == nil && !strings.Contains(string(out), "statically") {
 		return fmt.Errorf("guest: %s is linked dynamically; run: apt-get install -y --no-install-recommends busybox-static", src)
 	}
 	if err := copyIn(t, "/bin/busybox", src); err != nil {
 		return err
 	}
-	list, err := run(ctx, "", "busybox", "--list")
+	list, err := run(ctx, "busybox", "--list")
 	if err != nil {
 		return err
 	}

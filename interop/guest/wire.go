@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -76,7 +78,7 @@ type Wire struct {
 func newWire(own, peer string, mtu int) (*Wire, error) {
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: own, Net: "unixgram"})
 	if err != nil {
-		return nil, fmt.Errorf("guest: the wire's socket: %w", err)
+		return nil, fmt.Errorf("guest: the wire's socket: %w (a socket's path has 107 bytes at most, %s has %d: is TMPDIR long?)", err, own, len(own))
 	}
 	w := &Wire{
 		conn: conn, peer: peer, mtu: mtu,

@@ -1,3 +1,5 @@
+//go:build linux
+
 package guest
 
 import (
@@ -19,10 +21,11 @@ type wireLink struct {
 	closeOnce sync.Once
 }
 
-// Link opens the wire as a link of the project's stack, with the wire's
-// addresses. It takes all frames from the guest; those that are not RoCEv2
-// packets for one of the addresses are dropped. The filter and the recording
-// work as ever. One link can be open at a time; its Close leaves the wire open.
+// Link opens the wire as a link of the project's stack, with the addresses that
+// the wire has at this time. It takes all frames from the guest; those that are
+// not RoCEv2 packets for one of the addresses are dropped, and so are those
+// that waited for ReadFrame. The filter and the recording work as ever. One
+// link can be open at a time; its Close leaves the wire open for another.
 func (w *Wire) Link() (link.Link, error) {
 	l := &wireLink{w: w}
 	q, err := newWireQueue(l)
@@ -33,6 +36,13 @@ func (w *Wire) Link() (link.Link, error) {
 	if !w.link.CompareAndSwap(nil, l) {
 		q.close()
 		return nil, errors.New("guest: the wire has a link already; close that first")
+	}
+	for range len(w.inbox) {
+		select {
+		case f := <-w.inbox:
+			w.recycle(f)
+		default:
+		}
 	}
 	return l, nil
 }

@@ -1,6 +1,9 @@
+//go:build linux
+
 package guest
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -105,9 +108,9 @@ func (q *wireQueue) Flush() (pending int, err error) {
 			f.passed = q.l.w.pass(f.buf[:f.len])
 		}
 		if f.passed {
-			switch err := q.sendFrame(f.buf[:f.len]); err {
-			case nil:
-			case syscall.EAGAIN:
+			switch err := q.sendFrame(f.buf[:f.len]); {
+			case err == nil:
+			case errors.Is(err, syscall.EAGAIN):
 				return q.n, nil
 			default:
 				return q.n, fmt.Errorf("guest: send to the guest: %w", err)
@@ -125,7 +128,7 @@ func (q *wireQueue) sendFrame(b []byte) error {
 		if err := q.send.raw.Write(q.attempt); err != nil {
 			return err
 		}
-		if q.sendErr != syscall.EINTR {
+		if !errors.Is(q.sendErr, syscall.EINTR) {
 			return q.sendErr
 		}
 	}

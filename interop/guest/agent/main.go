@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command agent runs in the guest and does what the harness asks: it runs
 // scripts, relays TCP connections and stores files. Usage:
 //

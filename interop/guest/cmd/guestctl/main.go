@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command guestctl manages the guests of the interoperability tests. Usage,
 // from the repository's root:
 //

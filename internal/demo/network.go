@@ -1,0 +1,63 @@
+package demo
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/link/udp"
+	"github.com/rocinante-rdma/roce/simnet"
+)
+
+// Names of networks, the values of --link.
+const (
+	UDP = "udp"
+	Sim = "sim"
+)
+
+// network is what lies between A and B.
+type network struct {
+	name  string
+	about string // in words
+	note  string // why it is not the one that was tried first
+	open  func(addrA, addrB netip.Addr) (a, b link.Link, err error)
+}
+
+var networks = map[string]network{
+	UDP: {name: UDP, about: "the kernel's UDP, on loopback", open: openUDP},
+	Sim: {name: Sim, about: "a network simulated in this process", open: openSim},
+}
+
+// choose finds the network with a name; without one it tries UDP, and takes the
+// simulated network, with a note, where that cannot be had on the addresses.
+func choose(name string, addrA, addrB netip.Addr) (network, error) {
+	if n, ok := networks[name]; ok {
+		return n, nil
+	}
+	if name != "" {
+		return network{}, fmt.Errorf("--link %q: there is no such network; choose %s or %s", name, UDP, Sim)
+	}
+	a, b, err := openUDP(addrA, addrB)
+	if err != nil {
+		n := networks[Sim]
+		n.note = err.Error()
+		return n, nil
+	}
+	return networks[UDP], errors.Join(a.Close(), b.Close())
+}
+
+func openUDP(addrA, addrB netip.Addr) (a, b link.Link, err error) {
+	if a, err = udp.Open(addrA); err != nil {
+		return nil, nil, err
+	}
+	if b, err = udp.Open(addrB); err != nil {
+		return nil, nil, errors.Join(err, a.Close())
+	}
+	return a, b, nil
+}
+
+func openSim(addrA, addrB netip.Addr) (a, b link.Link, err error) {
+	w := simnet.New(0, simnet.RealTime())
+	return w.Link("A", addrA), w.Link("B", addrB), nil
+}

@@ -1,0 +1,63 @@
+package pingpong
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// Result is what a run measured.
+type Result struct {
+	Local, Remote Endpoint
+	Size, Iters   int
+	Elapsed       time.Duration // from the first send to the last completion
+	Checked       int           // messages whose data was looked at
+	Retransmitted uint64        // packets that this end sent again
+}
+
+// bytes is what went over the wire in both directions, without headers.
+func (r *Result) bytes() int64 { return int64(r.Size) * int64(r.Iters) * 2 }
+
+func (r *Result) usec() float64 { return max(float64(r.Elapsed)/1e3, 1) }
+
+func (r *Result) mbitPerSec() float64 { return float64(r.bytes()) * 8 / r.usec() }
+
+func (r *Result) usecPerIter() float64 { return r.usec() / float64(r.Iters) }
+
+// The lines of the report, in the tool's form.
+
+func printLocal(w io.Writer, e Endpoint) { fmt.Fprintf(w, "  local address:  %v\n", e) }
+
+func printRemote(w io.Writer, e Endpoint) { fmt.Fprintf(w, "  remote address: %v\n", e) }
+
+func (r *Result) print(w io.Writer) {
+	fmt.Fprintf(w, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", r.bytes(), r.usec()/1e6, r.mbitPerSec())
+	fmt.Fprintf(w, "%d iters in %.2f seconds = %.2f usec/iter\n", r.Iters, r.usec()/1e6, r.usecPerIter())
+}
+
+// MarshalJSON gives the report for programs: one object, GIDs as text.
+func (r *Result) MarshalJSON() ([]byte, error) {
+	type end struct {
+		LID uint16 `json:"lid"`
+		QPN uint32 `json:"qpn"`
+		PSN uint32 `json:"psn"`
+		GID string `json:"gid"`
+	}
+	ofEnd := func(e Endpoint) end { return end{e.LID, e.QPN, uint32(e.PSN), e.GID.String()} }
+	return json.Marshal(struct {
+		Local         end     `json:"local"`
+		Remote        end     `json:"remote"`
+		Size          int     `json:"size"`
+		Iters         int     `json:"iters"`
+		Bytes         int64   `json:"bytes"`
+		Seconds       float64 `json:"seconds"`
+		MbitPerSec    float64 `json:"mbit_per_sec"`
+		UsecPerIter   float64 `json:"usec_per_iter"`
+		Checked       int     `json:"checked"`
+		Retransmitted uint64  `json:"retransmitted"`
+	}{
+		ofEnd(r.Local), ofEnd(r.Remote), r.Size, r.Iters, r.bytes(), r.usec() / 1e6,
+		r.mbitPerSec(), r.usecPerIter(), r.Checked, r.Retransmitted,
+	})
+}
