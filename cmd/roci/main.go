@@ -23,7 +23,8 @@ func newRoot() *cobra.Command {
 		Long: `roci looks at, speaks and explains RoCEv2: RDMA over UDP port 4791.
 
 Each command tells more with --help.`,
-		Example: `  roci trace capture.pcapng             what is in a capture, packet by packet
+		Example: `  roci demo                             every operation, drawn, checked and measured
+  roci trace capture.pcapng             what is in a capture, packet by packet
   roci trace capture.pcapng --ladder    who sent what to whom`,
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true, // --help has it; an error should be read, not searched for

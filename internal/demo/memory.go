@@ -77,7 +77,7 @@ func (m *memory) check() error {
 	for got[at] == m.want[at] {
 		at++
 	}
-	return &Mismatch{Owner: m.owner, Place: m.place(at), Got: got[at], Want: m.want[at]}
+	return &MismatchError{Owner: m.owner, Place: m.place(at), Got: got[at], Want: m.want[at]}
 }
 
 // place says where an offset lies.
@@ -92,14 +92,14 @@ func (m *memory) place(at int) string {
 	return fmt.Sprintf("guard byte %d behind slot %d", off-m.size, slot)
 }
 
-// Mismatch is the error of memory that does not hold what it has to.
-type Mismatch struct {
+// MismatchError is the error of memory that does not hold what it has to.
+type MismatchError struct {
 	Owner     string // A or B
 	Place     string
 	Got, Want byte
 }
 
 // Error says where, and what is there.
-func (e *Mismatch) Error() string {
+func (e *MismatchError) Error() string {
 	return fmt.Sprintf("the memory of %s is wrong: %s is 0x%02x and has to be 0x%02x", e.Owner, e.Place, e.Got, e.Want)
 }

@@ -113,7 +113,7 @@ func TestWrongBytesAreFound(t *testing.T) {
 		var story bytes.Buffer
 		o.Out = &story
 		_, err := run(t.Context(), o, p)
-		var mismatch *Mismatch
+		var mismatch *MismatchError
 		require.ErrorAs(t, err, &mismatch, right.name)
 		require.Equal(t, "B", mismatch.Owner)
 		require.Equal(t, "byte 7 of slot 0", mismatch.Place)
@@ -137,7 +137,7 @@ func TestGuardsAreWatched(t *testing.T) {
 		write.expect = expect
 		p.operations = []operation{write}
 		_, err := run(t.Context(), o, p)
-		var mismatch *Mismatch
+		var mismatch *MismatchError
 		require.ErrorAs(t, err, &mismatch, place)
 		require.Equal(t, place, mismatch.Owner+": "+mismatch.Place)
 	}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocinante-rdma/roce/internal/demo"
+)
+
+func newDemo() *cobra.Command {
+	var o demo.Options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "See RDMA at work between two devices in this process",
+		Long: `demo opens two devices in this process, A on 127.0.0.2 and B on 127.0.0.3, and does
+each operation of a reliable connection with them: SEND, WRITE, READ and atomics. It
+draws every packet with the reason why it was sent and what was done with it, records
+them for Wireshark, compares every byte of both memories with what has to be there,
+and measures. It needs no privileges.
+
+The network is the kernel's UDP. Where that cannot be had (UDP port 4791 is taken, or
+the system is not Linux) demo says so and simulates a network in this process; with
+--link it takes the one that is asked for, or fails.
+
+If a byte is wrong, demo says which, and its exit status is 1.`,
+		Example: `  roci demo
+  roci demo --link sim                  without any network
+  roci demo --out demo.pcapng           then: roci trace demo.pcapng, or Wireshark
+  roci demo --size 1048576              throughput of longer messages
+  roci demo --json | jq .operations`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
+			defer stop()
+			return runDemo(ctx, c.OutOrStdout(), o, asJSON)
+		},
+	}
+	fs := c.Flags()
+	fs.StringVar(&o.Network, "link", "", "the `network`: udp or sim (default: udp where it can be had)")
+	fs.StringVar(&o.Capture, "out", "", "write the packets to this pcapng `file` (default: a new one for temporary files)")
+	fs.IntVar(&o.Size, "size", demo.DefaultSize, "`bytes` of the messages whose throughput is measured")
+	fs.BoolVar(&asJSON, "json", false, "print the results as one JSON object, and nothing else")
+	fs.SortFlags = false
+	return c
+}
+
+func runDemo(ctx context.Context, out io.Writer, o demo.Options, asJSON bool) error {
+	if !asJSON {
+		o.Out = out
+	}
+	if isTerminal(os.Stderr) {
+		o.Progress = func(name string) { fmt.Fprintf(os.Stderr, "\r\x1b[Kmeasuring %s …", name) }
+	}
+	r, err := demo.Run(ctx, o)
+	if isTerminal(os.Stderr) {
+		fmt.Fprint(os.Stderr, "\r\x1b[K")
+	}
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if asJSON {
+		return json.NewEncoder(out).Encode(r)
+	}
+	return nil
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/signal"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rocinante-rdma/roce/internal/pingpong"
+)
+
+func newPingpong() *cobra.Command {
+	var f pingpongFlags
+	c := &cobra.Command{
+		Use:   "pingpong [HOST]",
+		Short: "Send messages to and fro, as and with ibv_rc_pingpong",
+		Long: `pingpong measures the round trip of messages over a reliable connection. Without
+HOST it is the server, which waits for one client; with HOST it is the client.
+
+It has the options, the TCP exchange and the report of rdma-core's
+ibv_rc_pingpong, which can be the other end. Give both ends the same -s, -n and -m,
+and the tool also -g, since RoCE needs a GID. What the tool does with on-demand
+paging, device memory and time stamps of its device (-o -O -P -j -t -N) has no
+meaning here.
+
+Devices are network interfaces, by name: -d eth0. -g chooses an address of the
+interface, in the order of the kernel's GID table: 0 is the link-local IPv6 address,
+then come IPv4 and then the other IPv6 addresses. -d without -g takes the first
+IPv4 address, else the first global IPv6 address. With neither, nor --addr, the
+address is the one over which the TCP connection to the other end runs.
+
+-c: the client sends other data in each message and compares what comes back; the
+server looks, at the end, for the zeros that a client with -c sends at the start of
+each 4096 bytes of its last message. Both work with the tool at the other end: its
+server returns what it gets, and looks for the same zeros. Its client looks at
+nothing that it gets, with or without -c.
+
+-l is checked and otherwise without effect: a service level becomes a VLAN priority,
+and the links here send no VLAN tags.`,
+		Example: `  roci pingpong                            a server
+  roci pingpong 10.0.0.1                   its client
+  roci pingpong -c -n 100 -s 65536 10.0.0.1
+  ibv_rc_pingpong -g 1 10.0.0.1            the tool as the client
+  roci pingpong --addr fd00::1             a server on this address
+  roci pingpong --trace run.pcapng 10.0.0.1 && roci trace --ladder run.pcapng`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
+			defer stop()
+			return f.run(ctx, c.OutOrStdout(), args)
+		},
+	}
+	f.register(c)
+	return c
+}
+
+// pingpongFlags are the flags as given.
+type pingpongFlags struct {
+	o                  pingpong.Options
+	port               uint16
+	device, addr, link string
+	gid                int
+	devicePort, sl     int
+	json               bool
+	trace              string
+}
+
+func (f *pingpongFlags) register(c *cobra.Command) {
+	fs := c.Flags()
+	fs.Uint16VarP(&f.port, "port", "p", pingpong.DefaultPort, "listen on, or connect to, this TCP `port`")
+	fs.StringVarP(&f.device, "ib-dev", "d", "", "use this network `interface`")
+	fs.IntVarP(&f.devicePort, "ib-port", "i", 1, "use this port of the device; interfaces have one, `1`")
+	fs.IntVarP(&f.o.Size, "size", "s", pingpong.DefaultSize, "`bytes` of a message")
+	fs.IntVarP(&f.o.MTU, "mtu", "m", pingpong.DefaultMTU, "path MTU: payload `bytes` of a packet")
+	fs.IntVarP(&f.o.RxDepth, "rx-depth", "r", pingpong.DefaultRxDepth, "`number` of receives to post at a time")
+	fs.IntVarP(&f.o.Iters, "iters", "n", pingpong.DefaultIters, "`number` of exchanges")
+	fs.IntVarP(&f.sl, "sl", "l", 0, "service `level`, 0 to 15")
+	fs.BoolVarP(&f.o.Events, "events", "e", false, "sleep until completions come, instead of polling")
+	fs.IntVarP(&f.gid, "gid-idx", "g", -1, "use the address of this `index`; see above")
+	fs.BoolVarP(&f.o.Check, "chk", "c", false, "look at the data that comes; see above")
+	fs.StringVar(&f.addr, "addr", "", "use this local `address`; link-local with %interface")
+	fs.StringVar(&f.link, "link", "udp", "reach the network by this `link`: "+linkNames())
+	fs.BoolVar(&f.json, "json", false, "print the report as one JSON object")
+	fs.StringVar(&f.trace, "trace", "", "record all packets of this end, with what was done with them and why, in this pcapng `file`")
+	fs.SortFlags = false
+	c.MarkFlagsMutuallyExclusive("addr", "ib-dev")
+	c.MarkFlagsMutuallyExclusive("addr", "gid-idx")
+}
+
+// run does what the flags say.
+func (f *pingpongFlags) run(ctx context.Context, out io.Writer, args []string) (err error) {
+	if err := f.complete(); err != nil {
+		return err
+	}
+	if !f.json {
+		f.o.Out = out
+	}
+	if f.trace != "" {
+		rec, err := newTraceFile(f.trace)
+		if err != nil {
+			return err
+		}
+		f.o.Recorder = rec.Recorder
+		defer func() { err = errors.Join(err, rec.close()) }()
+	}
+	r, err := f.play(ctx, args)
+	if err != nil {
+		return fmt.Errorf("pingpong: %w", err)
+	}
+	if f.json {
+		return json.NewEncoder(out).Encode(r)
+	}
+	return nil
+}
+
+// play runs one end.
+func (f *pingpongFlags) play(ctx context.Context, args []string) (*pingpong.Result, error) {
+	port := strconv.Itoa(int(f.port))
+	if len(args) == 1 {
+		return pingpong.Dial(ctx, net.JoinHostPort(args[0], port), f.o)
+	}
+	ln, err := net.Listen("tcp", ":"+port)
+	if err != nil {
+		return nil, fmt.Errorf("%w; end what listens there, or choose another port with -p", err)
+	}
+	defer ln.Close()
+	return pingpong.Serve(ctx, ln, f.o)
+}
+
+// complete checks the flags and sets the options that need it.
+func (f *pingpongFlags) complete() (err error) {
+	if f.o.Open, err = linkByName(f.link); err != nil {
+		return err
+	}
+	if f.devicePort != 1 {
+		return fmt.Errorf("--ib-port %d: a network interface is a device with one port, 1", f.devicePort)
+	}
+	if f.sl < 0 || f.sl > 15 {
+		return fmt.Errorf("--sl %d: must be 0 to 15", f.sl)
+	}
+	if f.addr != "" {
+		if f.o.Addr, err = netip.ParseAddr(f.addr); err != nil {
+			return fmt.Errorf("--addr: %w", err)
+		}
+	} else if f.device != "" || f.gid >= 0 {
+		if f.o.Addr, err = pingpong.LocalAddr(f.device, f.gid); err != nil {
+			return err
+		}
+	}
+	return f.o.Validate()
+}

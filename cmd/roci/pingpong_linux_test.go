@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rocinante-rdma/roce/link/udp"
+	"github.com/rocinante-rdma/roce/trace/decode"
+)
+
+// The two ends as commands: the server as the tool would print, the client for
+// programs and with a trace.
+func TestPingpongBothEnds(t *testing.T) {
+	if l, err := udp.Open(netip.MustParseAddr("127.78.0.1")); err != nil {
+		t.Skip(err)
+	} else {
+		require.NoError(t, l.Close())
+	}
+	port := freePort(t)
+	server := newRoot()
+	r, w := io.Pipe()
+	server.SetOut(w)
+	server.SetArgs(strings.Fields("pingpong -c -n 20 -s 3000 --addr 127.78.0.1 -p " + port))
+	served := make(chan error, 1)
+	go func() {
+		err := server.ExecuteContext(t.Context())
+		w.Close()
+		served <- err
+	}()
+	report := bufio.NewScanner(r)
+	if !report.Scan() { // the server listens when it says its address
+		require.NoError(t, <-served)
+	}
+	require.Contains(t, report.Text(), "GID ::ffff:127.78.0.1")
+	rest := make(chan string, 1)
+	go func() {
+		var b strings.Builder
+		for report.Scan() {
+			fmt.Fprintln(&b, report.Text())
+		}
+		rest <- b.String()
+	}()
+
+	file := filepath.Join(t.TempDir(), "client.pcapng")
+	out, err := roci(strings.Fields("pingpong -e -c -n 20 -s 3000 --addr 127.78.0.2 --json --trace " + file + " -p " + port + " 127.78.0.1")...)
+	require.NoError(t, err)
+	require.NoError(t, <-served)
+	require.Contains(t, <-rest, "20 iters in ")
+
+	var result struct {
+		Bytes   int
+		Checked int
+		Remote  struct{ GID string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &result))
+	require.Equal(t, 120000, result.Bytes)
+	require.Equal(t, 20, result.Checked)
+	require.Equal(t, "::ffff:127.78.0.1", result.Remote.GID)
+
+	var ladder bytes.Buffer
+	require.NoError(t, decode.Print(&ladder, file, decode.Options{}))
+	require.Contains(t, ladder.String(), "SEND")
+	require.NotContains(t, ladder.String(), "bad ICRC")
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", ":0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
+	return port
+}
