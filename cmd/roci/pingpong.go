@@ -77,7 +77,7 @@ func (f *pingpongFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.Uint16VarP(&f.port, "port", "p", pingpong.DefaultPort, "listen on, or connect to, this TCP `port`")
 	fs.StringVarP(&f.device, "ib-dev", "d", "", "use this network `interface`")
-	fs.IntVarP(&f.devicePort, "ib-port", "i", 1, "use this port of the device; interfaces have one, `1`")
+	fs.IntVarP(&f.devicePort, "ib-port", "i", 1, "use this port `number` of the device; interfaces have one")
 	fs.IntVarP(&f.o.Size, "size", "s", pingpong.DefaultSize, "`bytes` of a message")
 	fs.IntVarP(&f.o.MTU, "mtu", "m", pingpong.DefaultMTU, "path MTU: payload `bytes` of a packet")
 	fs.IntVarP(&f.o.RxDepth, "rx-depth", "r", pingpong.DefaultRxDepth, "`number` of receives to post at a time")

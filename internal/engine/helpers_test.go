@@ -33,7 +33,8 @@ type side struct {
 	region *mr.Region
 	cq     *CQ
 
-	timeout uint8 // code of the acknowledgement timeout
+	timeout     uint8 // code of the acknowledgement timeout
+	closeInTest bool  // the test closes the shard itself
 }
 
 type option func(*Config)
@@ -54,7 +55,11 @@ func newSide(t testing.TB, l link.Link, opts ...option) *side {
 	require.NoError(t, err)
 	s.region, s.timeout = region, 14
 	s.cq = s.shard.NewCQ(256)
-	t.Cleanup(func() { require.NoError(t, s.shard.Close()) })
+	t.Cleanup(func() {
+		if !s.closeInTest {
+			require.NoError(t, s.shard.Close())
+		}
+	})
 	return s
 }
 

@@ -17,6 +17,7 @@ type progress struct {
 	waiters  atomic.Int32  // goroutines in CQ.Wait that found nothing yet
 	polls    atomic.Uint64 // turns run inline by CQ.Poll
 	spins    int           // idle turns that the leader runs before it parks
+	maxSpins int           // 0 on a single processor, where spinning keeps the peer from working
 
 	backgroundLeads atomic.Bool
 	dormant         atomicFlag    // the background sleeps until leadership is free
@@ -29,8 +30,8 @@ type progress struct {
 // Idle turns before parking: the number doubles when spinning was of use and
 // halves when it was not.
 const (
-	minSpins = 4
-	maxSpins = 128
+	minSpins  = 4
+	mostSpins = 128
 )
 
 func (p *progress) init() {
@@ -38,7 +39,10 @@ func (p *progress) init() {
 	p.lead <- struct{}{}
 	p.revive = make(chan struct{}, 1)
 	p.closing = make(chan struct{})
-	p.spins = minSpins
+	if runtime.GOMAXPROCS(0) > 1 {
+		p.maxSpins = mostSpins
+	}
+	p.spins = min(minSpins, p.maxSpins)
 }
 
 // release gives leadership away: to a waiter, else whoever comes next.
@@ -70,16 +74,16 @@ func (s *Shard) runFor(g goal, maySpin bool) {
 		switch {
 		case worked:
 			if idle > 0 {
-				s.spins = min(2*s.spins, maxSpins)
+				s.spins = min(2*s.spins, s.maxSpins)
 			}
 			idle = 0
 		case s.mode == Busy:
 			runtime.Gosched()
-		case maySpin && idle < s.spins && runtime.GOMAXPROCS(0) > 1:
+		case maySpin && idle < s.spins:
 			idle++
 			runtime.Gosched()
 		default:
-			s.spins = max(s.spins/2, minSpins)
+			s.spins = max(s.spins/2, min(minSpins, s.maxSpins))
 			idle = 0
 			s.park(g)
 		}

@@ -118,7 +118,8 @@ func (q *QP) PostRecv(wr *qp.RecvWR) error {
 }
 
 // control runs f, which drives the machine, under the lock, and draws the
-// consequences.
+// consequences. What is owed is sent before: an application that closes a queue
+// pair once it has its message must not take the acknowledgement with it.
 func (q *QP) control(what string, f func() error) error {
 	s := q.shard
 	s.mu.Lock()
@@ -126,7 +127,7 @@ func (q *QP) control(what string, f func() error) error {
 	if q.destroyed {
 		return fmt.Errorf("engine: %s QP 0x%06x: %w", what, q.qpn, net.ErrClosed)
 	}
-	s.now = s.queue.Now()
+	s.sendTurn()
 	if err := f(); err != nil {
 		return err
 	}

@@ -42,21 +42,21 @@ type Shard struct {
 
 	mu sync.Mutex // guards what follows, up to the next comment
 	demux
-	now       clock.Time // of the present turn
-	counters  Counters
-	deadlines deadlines
-	touched   []*QP // dealt with since the last settle
-	ready     fifo  // may have something to send
-	acking    fifo  // have had their turn in transmit; acknowledgements are left
-	news      []*CQ // have something to publish
-	overflown []*CQ // lost completions; their QPs go to ERR
-	room      int   // packets that the link takes for certain, as last asked
-	starved   bool  // the ready ones wait for room
-	pending   int   // packets that the link could not pass on yet
-	lastAck   clock.Time
-	armed     clock.Time // until when the leader sleeps
-	armedTx   bool       // and that it waits for the network to take more
-	closed    bool
+	now        clock.Time // of the present turn
+	counters   Counters
+	deadlines  deadlines
+	touched    []*QP // dealt with since the last settle
+	ready      fifo  // may have something to send
+	acking     fifo  // have had their turn in transmit; acknowledgements are left
+	news       []*CQ // have something to publish
+	overflown  []*CQ // lost completions; their QPs go to ERR
+	room       int   // packets that the link takes for certain, as last asked
+	starved    bool  // the ready ones wait for room
+	pending    int   // packets that the link could not pass on yet
+	lastAnswer clock.Time
+	armed      clock.Time // until when the leader sleeps
+	armedTx    bool       // and that it waits for the network to take more
+	closed     bool
 
 	// Scratch of the present turn: reused so that nothing is allocated.
 	rx       [rxBatch]link.Rx
@@ -78,7 +78,7 @@ type Shard struct {
 func New(cfg Config) *Shard {
 	s := &Shard{
 		link: cfg.Link, queue: cfg.Link.Queue(), memory: cfg.Memory, tap: cfg.Tap, mode: cfg.Mode,
-		lastAck: neverAcked, armed: clock.Never,
+		lastAnswer: neverAnswered, armed: clock.Never,
 	}
 	s.demux.init(cfg.Rand)
 	s.progress.init()

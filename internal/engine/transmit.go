@@ -107,7 +107,6 @@ func (s *Shard) sendUrgent(q *QP) (sent, more bool) {
 			return sent, false
 		}
 		s.send(q)
-		s.lastAck = s.now
 		sent = true
 	}
 }
@@ -147,6 +146,9 @@ func (s *Shard) send(q *QP) {
 	s.counters.TxPackets++
 	s.counters.TxBytes += uint64(len(slot.Head) + o.Len + len(slot.Tail))
 	s.counters.ByCause[o.Why]++
+	if o.Class != transport.ClassRequest {
+		s.lastAnswer = s.now
+	}
 	if s.tap != nil {
 		s.tapSent(q)
 	}

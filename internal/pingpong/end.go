@@ -11,10 +11,11 @@ import (
 
 // end is one end of a connection: a device of its own with one queue pair.
 type end struct {
-	o   *Options
-	dev *roce.Device
-	cq  *roce.CQ
-	qp  *roce.QP
+	o    *Options
+	role role
+	dev  *roce.Device
+	cq   *roce.CQ
+	qp   *roce.QP
 
 	// The server has one buffer for both, so that it returns what it gets; the
 	// client has two, so that it can compare.
@@ -47,20 +48,20 @@ func openEnd(o *Options, r role, addr netip.Addr) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &end{o: o, dev: dev}
-	if err := e.prepare(r); err != nil {
+	e := &end{o: o, role: r, dev: dev}
+	if err := e.prepare(); err != nil {
 		dev.Close()
 		return nil, err
 	}
 	return e, nil
 }
 
-func (e *end) prepare(r role) error {
+func (e *end) prepare() error {
 	pd, err := e.dev.AllocPD()
 	if err != nil {
 		return err
 	}
-	if err := e.register(pd, r); err != nil {
+	if err := e.register(pd); err != nil {
 		return err
 	}
 	if e.cq, err = e.dev.CreateCQ(e.o.RxDepth + 1); err != nil {
@@ -78,7 +79,7 @@ func (e *end) prepare(r role) error {
 }
 
 // register makes the buffers and registers them.
-func (e *end) register(pd *roce.PD, r role) (err error) {
+func (e *end) register(pd *roce.PD) (err error) {
 	region := func() (*roce.MR, error) {
 		b := make([]byte, max(e.o.Size, 1)) // there is no region of no bytes
 		fillPlain(b)
@@ -88,7 +89,7 @@ func (e *end) register(pd *roce.PD, r role) (err error) {
 		return err
 	}
 	e.send = e.recv
-	if r == client {
+	if e.role == client {
 		e.send, err = region()
 	}
 	return err

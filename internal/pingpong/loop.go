@@ -2,6 +2,7 @@ package pingpong
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/rocinante-rdma/roce"
@@ -27,10 +28,10 @@ type volley struct {
 
 // play sends and receives as often as asked for. The client begins; from then on
 // each end sends whenever its last send has completed and a message has come.
-func (v *volley) play(r role) error {
+func (v *volley) play() error {
 	v.pending = recvID
-	if r == client {
-		if err := v.serve(); err != nil {
+	if v.role == client {
+		if err := v.sendNext(); err != nil {
 			return err
 		}
 	}
@@ -41,12 +42,12 @@ func (v *volley) play(r role) error {
 			return v.explain(err)
 		}
 		for i := range wcs[:n] {
-			if err := v.complete(&wcs[i], r); err != nil {
+			if err := v.complete(&wcs[i]); err != nil {
 				return v.explain(err)
 			}
 		}
 	}
-	if r == server && v.o.Check {
+	if v.role == server && v.o.Check {
 		v.checked++
 		return checkPages(v.recv.Bytes()[:v.o.Size])
 	}
@@ -54,7 +55,7 @@ func (v *volley) play(r role) error {
 }
 
 // complete draws the consequences of one completion.
-func (v *volley) complete(wc *roce.WC, r role) error {
+func (v *volley) complete(wc *roce.WC) error {
 	if err := wc.Err(); err != nil {
 		return err
 	}
@@ -63,23 +64,23 @@ func (v *volley) complete(wc *roce.WC, r role) error {
 		v.sends++
 	case recvID:
 		v.recvs++
-		if err := v.received(wc, r); err != nil {
+		if err := v.received(wc); err != nil {
 			return err
 		}
 	}
 	v.pending &^= wc.ID
 	if v.pending == 0 && v.sends < v.o.Iters {
-		return v.serve()
+		return v.sendNext()
 	}
 	return nil
 }
 
 // received looks at a message, and posts receives anew when all but one are used.
-func (v *volley) received(wc *roce.WC, r role) error {
+func (v *volley) received(wc *roce.WC) error {
 	if int(wc.ByteLen) != v.o.Size {
 		return fmt.Errorf("message %d has %d bytes where %d were agreed: give both ends the same -s", v.recvs, wc.ByteLen, v.o.Size)
 	}
-	if r == client && v.o.Check {
+	if v.role == client && v.o.Check {
 		v.checked++
 		if err := checkEcho(v.send.Bytes()[:v.o.Size], v.recv.Bytes(), v.recvs); err != nil {
 			return err
@@ -92,9 +93,9 @@ func (v *volley) received(wc *roce.WC, r role) error {
 	return v.refill()
 }
 
-// serve sends a message.
-func (v *volley) serve() error {
-	if v.send != v.recv && v.o.Check {
+// sendNext sends the next message.
+func (v *volley) sendNext() error {
+	if v.role == client && v.o.Check {
 		fillRound(v.send.Bytes()[:v.o.Size], v.sends, v.sends == v.o.Iters-1)
 	}
 	wr := roce.SendWR{ID: sendID, Op: roce.OpSend, Flags: roce.Signaled, SGE: v.send.SGE(0, v.o.Size)}
@@ -125,6 +126,9 @@ func (v *volley) completions(wcs []roce.WC) (int, error) {
 // explain says which connection failed, how far it had come, and why as far as the
 // queue pair knows more than the completion.
 func (v *volley) explain(err error) error {
+	if ended := v.ctx.Err(); ended != nil && errors.Is(err, ended) {
+		err = context.Cause(v.ctx)
+	}
 	where := fmt.Sprintf("%v to QP 0x%06x at %v, after %d of %d sends and %d of %d receives",
 		v.qp, v.remote.QPN, v.remote.GID.Addr(), v.sends, v.o.Iters, v.recvs, v.o.Iters)
 	if why := v.qp.Err(); why != nil {

@@ -19,6 +19,9 @@ func Dial(ctx context.Context, address string, o Options) (*Result, error) {
 	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, "tcp", address)
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; is the server running, with this -p?", err)
 	}
@@ -27,7 +30,7 @@ func Dial(ctx context.Context, address string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.run(ctx, client, func(local Endpoint) (Endpoint, error) {
+	return e.run(ctx, func(local Endpoint) (Endpoint, error) {
 		remote, err := offer(ctx, conn, local)
 		if err != nil {
 			return remote, err
@@ -58,7 +61,7 @@ func Serve(ctx context.Context, ln net.Listener, o Options) (_ *Result, err erro
 	if err != nil {
 		return nil, err
 	}
-	return e.run(ctx, server, func(local Endpoint) (remote Endpoint, err error) {
+	return e.run(ctx, func(local Endpoint) (remote Endpoint, err error) {
 		if conn == nil {
 			if conn, err = accept(ctx, ln); err != nil {
 				return remote, err
@@ -70,7 +73,7 @@ func Serve(ctx context.Context, ln net.Listener, o Options) (_ *Result, err erro
 
 // run tells and learns of the ends by exchange, which connects the queue pair, and
 // does the rest.
-func (e *end) run(ctx context.Context, r role, exchange func(local Endpoint) (remote Endpoint, err error)) (_ *Result, err error) {
+func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote Endpoint, err error)) (_ *Result, err error) {
 	defer func() { err = errors.Join(err, e.close()) }()
 	out := e.o.Out
 	if out == nil {
@@ -85,7 +88,7 @@ func (e *end) run(ctx context.Context, r role, exchange func(local Endpoint) (re
 	printRemote(out, remote)
 	v := volley{end: e, ctx: ctx}
 	start := clock.Now()
-	if err := v.play(r); err != nil {
+	if err := v.play(); err != nil {
 		return nil, err
 	}
 	result := &Result{
@@ -101,7 +104,7 @@ func accept(ctx context.Context, ln net.Listener) (net.Conn, error) {
 	defer context.AfterFunc(ctx, func() { ln.Close() })()
 	conn, err := ln.Accept()
 	if err != nil && ctx.Err() != nil {
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	return conn, err
 }

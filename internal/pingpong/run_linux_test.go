@@ -43,8 +43,16 @@ func options() Options {
 func here(f func() error) error { return f() }
 
 // playBoth runs a server and a client, both with their opens and sockets in
-// within, and returns their results.
+// within, and returns their results. When one fails the other is cancelled.
 func playBoth(t *testing.T, within func(func() error) error, srv, cli Options) (*Result, *Result, error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	return playUntil(ctx, t, within, cancel, srv, cli)
+}
+
+// playUntil is playBoth that calls failed when an end fails.
+func playUntil(ctx context.Context, t *testing.T, within func(func() error) error, failed func(), srv, cli Options) (*Result, *Result, error) {
 	t.Helper()
 	var ln net.Listener
 	require.NoError(t, within(func() (err error) {
@@ -52,8 +60,6 @@ func playBoth(t *testing.T, within func(func() error) error, srv, cli Options) (
 		return err
 	}))
 	defer ln.Close()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
 	type outcome struct {
 		r   *Result
 		err error
@@ -66,7 +72,7 @@ func playBoth(t *testing.T, within func(func() error) error, srv, cli Options) (
 			return o.err
 		})
 		if o.err != nil {
-			cancel() // the client waits for nobody
+			failed()
 		}
 		served <- o
 	}()
@@ -76,7 +82,7 @@ func playBoth(t *testing.T, within func(func() error) error, srv, cli Options) (
 		return err
 	})
 	if err != nil {
-		cancel()
+		failed()
 	}
 	s := <-served
 	err = errors.Join(err, s.err)
@@ -190,8 +196,9 @@ func TestEndsOfDifferentSizeSaySo(t *testing.T) {
 	_, _, err := playBoth(t, here, srv, cli)
 	require.ErrorContains(t, err, "message 1 has 4096 bytes where 8192 were agreed")
 
-	srv.Size = 100 // now the message does not fit the server's receive
-	_, _, err = playBoth(t, here, srv, cli)
+	// Now the message does not fit the server's receive, so both ends fail by themselves.
+	srv.Size = 100
+	_, _, err = playUntil(t.Context(), t, here, func() {}, srv, cli)
 	var refused *roce.RemoteError
 	require.ErrorAs(t, err, &refused)
 	require.ErrorContains(t, err, "at 127.77.0.1, after 0 of 50 sends and 0 of 50 receives")

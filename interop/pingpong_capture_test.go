@@ -1,0 +1,205 @@
+//go:build linux
+
+package interop
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/interop/guest"
+	"github.com/rocinante-rdma/roce/trace/decode"
+)
+
+// markerPort is the discard port: a datagram to it ends a capture. All that was on
+// the cable before it is then in the capture.
+const markerPort = 9
+
+// captureTap captures what passes the guest's cable, as the two kernels see it, into
+// a file. stop returns the RoCEv2 packets.
+func captureTap(ctx context.Context, t *testing.T, g *guest.Guest, file string) (stop func() []*decode.Packet) {
+	t.Helper()
+	cmd := g.Netns().Command(ctx, "tcpdump", "-i", guest.TapName, "--immediate-mode", "-B", "32768", "-U", "-w", "-",
+		fmt.Sprintf("udp port 4791 or udp port %d", markerPort))
+	out, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	errPipe, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // has ended, unless the test failed
+	said := bufio.NewReader(errPipe)
+	first, err := said.ReadString('\n')
+	require.NoError(t, err)
+	require.Contains(t, first, "listening on", "tcpdump")
+
+	type capture struct {
+		packets []*decode.Packet
+		err     error
+	}
+	done := make(chan capture, 1)
+	go func() {
+		packets, err := readCapture(out, file, func() error { return cmd.Process.Signal(unix.SIGINT) })
+		done <- capture{packets, err}
+	}()
+	return func() []*decode.Packet {
+		require.NoError(t, g.Netns().Do(sendMarker))
+		c := <-done
+		require.NoError(t, c.err)
+		rest, err := io.ReadAll(said)
+		require.NoError(t, err)
+		require.Contains(t, string(rest), "\n0 packets dropped by kernel", "tcpdump")
+		require.NoError(t, cmd.Wait())
+		return c.packets
+	}
+}
+
+func sendMarker() error {
+	c, err := net.Dial("udp", net.JoinHostPort(guest.GuestIPv4.Addr().String(), fmt.Sprint(markerPort)))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	_, err = c.Write([]byte("end"))
+	return err
+}
+
+// readCapture reads a capture to its end and copies it to a file. At the marker it
+// calls end.
+func readCapture(r io.Reader, file string, end func() error) (packets []*decode.Packet, err error) {
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	capture, err := decode.NewReader("tcpdump", io.TeeReader(r, f))
+	if err != nil {
+		return nil, err
+	}
+	for {
+		rec, err := capture.Next()
+		if errors.Is(err, io.EOF) {
+			return packets, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if p := decode.Decode(&rec); p != nil {
+			packets = append(packets, p)
+		} else if err := end(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// requireSoundCapture fails the test if a packet of either end is broken: by our
+// own decoder, with its ICRC, and by tshark.
+func requireSoundCapture(t *testing.T, file string, packets []*decode.Packet) {
+	t.Helper()
+	for _, p := range packets {
+		require.NoError(t, p.Err, "packet %d", p.Number)
+		require.Equal(t, decode.ICRCGood, p.ICRC, "ICRC of packet %d, %s from %v", p.Number, p.Label(), p.Src)
+	}
+	require.Equal(t, len(packets), tsharkCount(t, file, "infiniband && udp.port == 4791"), "packets that tshark knows")
+	require.Zero(t, tsharkCount(t, file, "_ws.malformed && udp.port == 4791"), "packets that tshark calls malformed")
+}
+
+// tsharkCount is the number of packets that tshark's display filter takes. It is kept
+// from guessing at what messages of few bytes are: it takes them for RPC, or for
+// Ethernet, and calls them malformed.
+func tsharkCount(t *testing.T, file, filter string) int {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd := exec.Command("tshark", "-r", file, "-Y", filter, "-T", "fields", "-e", "frame.number",
+		"--disable-heuristic", "rpcrdma_infiniband", "--disable-heuristic", "eth_over_ib")
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	require.NoError(t, err, errs.String())
+	return strings.Count(string(out), "\n")
+}
+
+// requireData fails the test unless every message was on the cable in both
+// directions, and held what it must: what the client sent first, and the server
+// returned.
+func (c pingpongCell) requireData(t *testing.T, packets []*decode.Packet, end pingpongEnd) {
+	t.Helper()
+	ours := c.messages(t, packets, end.local)
+	theirs := c.messages(t, packets, end.remote)
+	for i := range pingpongIters {
+		require.True(t, bytes.Equal(ours[i], theirs[i]), "message %d came back changed", i+1)
+	}
+	if c.role == "server" {
+		require.True(t, bytes.Equal(toolMessage(c.size), theirs[0]), "the tool's message is not what its -c makes")
+		return
+	}
+	for i := 1; i < pingpongIters-1; i++ {
+		require.NotEqual(t, ours[i-1][0], ours[i][0], "messages %d and %d are the same", i, i+1)
+	}
+}
+
+// toolMessage is what the tool's client sends with -c.
+func toolMessage(size int) []byte {
+	b := bytes.Repeat([]byte{0x7b}, size)
+	for i := 0; i < size; i += 4096 {
+		b[i] = 0
+	}
+	return b
+}
+
+// messages puts the messages together that an end sent. Of packets that were sent
+// again the first counts: a server has one buffer for both directions, so that a
+// late second one, which the receiver drops, may hold parts of the next message.
+func (c pingpongCell) messages(t *testing.T, packets []*decode.Packet, from pingpongAddress) [][]byte {
+	t.Helper()
+	payload := make(map[bth.PSN][]byte)
+	for _, p := range packets {
+		_, again := payload[p.BTH.PSN]
+		if p.Src == from.addr && p.BTH.Opcode.Is(bth.Send) && !again {
+			payload[p.BTH.PSN] = bytes.Join(p.BTH.Payload[:], nil)
+		}
+	}
+	psn := from.psn
+	messages := make([][]byte, pingpongIters)
+	for i := range messages {
+		for len(messages[i]) < c.size {
+			piece, sent := payload[psn]
+			require.True(t, sent, "message %d from %v: PSN %d was never on the cable", i+1, from.addr, psn)
+			messages[i] = append(messages[i], piece...)
+			psn = psn.Add(1)
+		}
+		require.Len(t, messages[i], c.size)
+	}
+	return messages
+}
+
+// retransmissions is the number of packets that were sent more than once, by their
+// senders.
+func retransmissions(packets []*decode.Packet) map[netip.Addr]int {
+	pairs := decode.NewPairs()
+	for _, p := range packets {
+		pairs.Learn(p)
+	}
+	annotator := decode.NewAnnotator(pairs)
+	again := make(map[netip.Addr]int)
+	for _, p := range packets {
+		annotator.Annotate(p)
+		for _, n := range p.Notes {
+			if n.Kind == decode.NoteRetransmission {
+				again[p.Src]++
+			}
+		}
+	}
+	return again
+}
