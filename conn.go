@@ -183,7 +183,7 @@ func (c *Conn) Close() error {
 // explain adds to the error of a call why the connection failed.
 func (q *QP) explain(what string, err error) error {
 	switch {
-	case q.closed.Load():
+	case q.closed.Load(), q.pd.dev.isClosed():
 		return fmt.Errorf("roce: %s on %s: %w", what, q, net.ErrClosed)
 	case errors.Is(err, ErrFlushed):
 		if cause := q.Err(); cause != nil {

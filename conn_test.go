@@ -235,7 +235,7 @@ func TestConnCloseEndsCalls(t *testing.T) {
 				if name == "QP" {
 					require.ErrorIs(t, err, roce.ErrFlushed)
 				} else {
-					require.Error(t, err)
+					require.ErrorIs(t, err, net.ErrClosed)
 				}
 			}
 			if name != "QP" {

@@ -47,13 +47,15 @@ func Open(l link.Link, opts ...Option) (*Device, error) {
 		err := fmt.Errorf("roce: open %s: its MTU of %d bytes cannot carry even 256 bytes of payload; raise it", l.Name(), l.MTU())
 		return nil, errors.Join(err, l.Close())
 	}
-	seed := seedFor(l)
-	cfg := engine.Config{Link: l, Memory: mr.NewTable(stream(seed, 0)), Rand: stream(seed, 1)}
-	for _, o := range opts {
-		o(&cfg)
+	var o options
+	for _, set := range opts {
+		set(&o)
 	}
+	seed := seedFor(l)
+	memory := mr.NewTable(stream(seed, 0))
+	shard := engine.New(engine.Config{Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, Rand: stream(seed, 1)})
 	return &Device{
-		link: l, shard: engine.New(cfg), memory: cfg.Memory, manual: cfg.Mode == engine.Manual, closing: make(chan struct{}),
+		link: l, shard: shard, memory: memory, manual: o.mode == engine.Manual, closing: make(chan struct{}),
 		pds: make(map[*PD]struct{}), cqs: make(map[*CQ]struct{}),
 	}, nil
 }

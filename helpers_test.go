@@ -93,12 +93,6 @@ func (p *pair) wait(e *end, n int) []roce.WC {
 	return out
 }
 
-// settle runs the world until nothing moves.
-func (p *pair) settle() {
-	p.t.Helper()
-	require.NoError(p.t, p.world.Run(p.world.Now().Add(time.Second)))
-}
-
 // fill writes a pattern.
 func fill(b []byte, seed int) []byte {
 	for i := range b {

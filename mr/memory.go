@@ -6,12 +6,12 @@ import (
 	"unsafe"
 )
 
-// wordSize is the size in bytes of what atomics work on, and their alignment.
-const wordSize = 8
+// AtomicSize is the size in bytes of what atomics work on, and its alignment.
+const AtomicSize = 8
 
 // word is the 8-byte word at the start of b, whose address is a multiple of 8.
 func word(b []byte) *uint64 {
-	return (*uint64)(unsafe.Pointer((*[wordSize]byte)(b)))
+	return (*uint64)(unsafe.Pointer((*[AtomicSize]byte)(b)))
 }
 
 // FetchAdd adds to the word at the start of b, in host byte order, and returns
@@ -57,15 +57,15 @@ func Place(dst Span, src []byte, last bool) {
 		return
 	}
 	copy(dst.Bytes[:at], src)
-	copy(dst.Bytes[at+wordSize:], src[at+wordSize:])
+	copy(dst.Bytes[at+AtomicSize:], src[at+AtomicSize:])
 	StoreUint64(dst.Bytes[at:], binary.NativeEndian.Uint64(src[at:]))
 }
 
 // lastWord is the offset of the last aligned word that lies wholly in b.
 func lastWord(b []byte) (at int, ok bool) {
-	if len(b) < wordSize {
+	if len(b) < AtomicSize {
 		return 0, false
 	}
-	at = len(b) - int((Address(b)+uint64(len(b)))%wordSize) - wordSize
+	at = len(b) - int((Address(b)+uint64(len(b)))%AtomicSize) - AtomicSize
 	return at, at >= 0
 }

@@ -108,7 +108,7 @@ func check(buf []byte, iova uint64, access Access) error {
 		reason = ReasonZeroBased
 	case iova+uint64(len(buf)-1) < iova:
 		reason = ReasonOverflow
-	case access&RemoteAtomic != 0 && (Address(buf)-iova)%wordSize != 0:
+	case access&RemoteAtomic != 0 && (Address(buf)-iova)%AtomicSize != 0:
 		reason = ReasonMisaligned
 	default:
 		return nil

@@ -33,7 +33,7 @@ type SendWQE struct {
 	ID         uint64
 	Op         Op
 	Flags      Flags
-	Imm        uint32
+	Imm        uint32 // host order
 	RemoteAddr uint64
 	RKey       mr.Key
 	Compare    uint64
@@ -44,9 +44,6 @@ type SendWQE struct {
 
 	First, Last bth.PSN // the PSNs it occupies, once started
 }
-
-// Reads reports whether the element waits for data from the peer: a READ or atomic.
-func (w *SendWQE) Reads() bool { return w.Op >= OpRead }
 
 // SendQueue is the ring of send WQEs: any number of producers post, one transport
 // machine consumes.
@@ -84,8 +81,8 @@ func (q *SendQueue) SetState(s State) {
 	q.mu.Unlock()
 }
 
-// Post appends a snapshot of wr. Inline data is copied out of the region that inl
-// resolves it in. It returns ErrQueueFull, a *WRError or a *StateError.
+// Post appends a snapshot of wr. Inline data is copied out of
+// the region, which mem resolves. It returns ErrQueueFull, a *WRError or a *StateError.
 func (q *SendQueue) Post(wr *SendWR, mem LocalReader) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -140,9 +137,9 @@ func checkSend(wr *SendWR, n uint32) error {
 	switch {
 	case wr.Op >= numOps:
 		return &WRError{"Op", fmt.Sprintf("%d is not an operation", wr.Op)}
-	case wr.Op >= OpCompareSwap && n != 8:
-		return &WRError{"SGE", fmt.Sprintf("of an atomic must have 8 bytes, has %d", n)}
-	case wr.Op >= OpRead && wr.Flags&Inline != 0:
+	case wr.Op.Atomic() && n != mr.AtomicSize:
+		return &WRError{"SGE", fmt.Sprintf("of an atomic must have %d bytes, has %d", mr.AtomicSize, n)}
+	case wr.Op.Reads() && wr.Flags&Inline != 0:
 		return &WRError{"Flags", "Inline is for operations that send data"}
 	case wr.Flags&^(Fence|Signaled|Solicited|Inline) != 0:
 		return &WRError{"Flags", fmt.Sprintf("0x%x has unknown bits", uint8(wr.Flags))}

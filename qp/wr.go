@@ -29,6 +29,12 @@ func (o Op) String() string {
 	return "unknown operation"
 }
 
+// Reads reports whether the operation waits for data from the peer: a READ or atomic.
+func (o Op) Reads() bool { return o >= OpRead }
+
+// Atomic reports whether the operation is a CmpSwap or FetchAdd.
+func (o Op) Atomic() bool { return o >= OpCompareSwap }
+
 // Flags modify a send work request, with the values of ibv_send_flags.
 type Flags uint8
 
@@ -54,21 +60,22 @@ type SendWR struct {
 	ID    uint64 // returned in the completion
 	Op    Op
 	Flags Flags
-	SGE   SGE   // the local buffer, when there is one piece (Len 0: none)
-	SGL   []SGE // the local buffer in several pieces; then SGE must be zero
-	Imm   uint32
+	SGE   SGE    // the local buffer, when there is one piece (Len 0: none)
+	SGL   []SGE  // the local buffer in several pieces; then SGE must be zero
+	Imm   uint32 // immediate data, host order
 
-	RemoteAddr uint64 // RDMA and atomics
-	RKey       mr.Key
+	RemoteAddr uint64 // RDMA and atomics: in the address space of the peer's region
+	RKey       mr.Key // RDMA and atomics: the peer's key
 
-	Compare uint64 // CmpSwap
-	Swap    uint64 // CmpSwap
-	Add     uint64 // FetchAdd
+	Compare uint64 // CmpSwap: what must be there
+	Swap    uint64 // CmpSwap: the new value
+	Add     uint64 // FetchAdd: the addend
 }
 
-// RecvWR is a receive work request [ibv_recv_wr].
+// RecvWR is a receive work request [ibv_recv_wr]. It is copied, and its memory
+// lent, as those of [SendWR].
 type RecvWR struct {
-	ID  uint64
-	SGE SGE
-	SGL []SGE
+	ID  uint64 // returned in the completion
+	SGE SGE    // the buffer, when there is one piece (Len 0: none)
+	SGL []SGE  // the buffer in several pieces; then SGE must be zero
 }

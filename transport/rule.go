@@ -21,30 +21,29 @@ const (
 	RuleFragment          // link fragments that no packet can be cut from
 
 	// Responder.
-	RuleInOrder       // the expected request
-	RuleDuplicateSend // a SEND or WRITE already executed: acknowledged again
-	RuleDuplicateRead // a READ already answered: answered again
-	RuleDuplicateAtom // an atomic already executed: its saved result is sent again
-	RuleForgotten     // a duplicate READ or atomic whose resources were reused
-	RuleMismatch      // a duplicate READ that asks for something else than the original
-	RuleGap           // a request beyond the expected PSN: one NAK until it arrives
-	RuleGapAgain      // the same gap: no second NAK
-	RuleNotReady      // no receive WQE: RNR NAK
-	RuleSequence      // opcode does not follow the previous one
-	RuleReserved      // reserved operation
-	RuleUnsupported   // a defined operation that this responder does not offer
-	RuleNotPermitted  // the QP's access flags do not permit the operation
-	RuleLength        // payload or pad of the wrong length for its opcode
-	RuleTooLong       // message longer than the receive WQE
-	RuleDMALength     // WRITE payload and RETH length disagree, or RETH length > 2^31
-	RuleTooManyReads  // more READs and atomics than max_dest_rd_atomic
-	RuleMisaligned    // atomic address not a multiple of 8
-	RuleKey           // R_Key unknown
-	RulePD            // R_Key of another protection domain
-	RuleAccess        // region does not permit it
-	RuleRange         // outside the region
-	RuleLocalMemory   // the receive WQE's own memory is not valid
-	RuleInvalidate    // SEND with Invalidate names a key that cannot be invalidated
+	RuleInOrder         // the expected request
+	RuleDuplicateSend   // a SEND or WRITE already executed: acknowledged again
+	RuleDuplicateRead   // a READ already answered: answered again
+	RuleDuplicateAtomic // an atomic already executed: its saved result is sent again
+	RuleForgotten       // a duplicate READ or atomic whose resources were reused
+	RuleMismatch        // a duplicate READ that asks for something else than the original
+	RuleGap             // a request beyond the expected PSN: one NAK until it arrives
+	RuleGapAgain        // the same gap: no second NAK
+	RuleNotReady        // no receive WQE: RNR NAK
+	RuleSequence        // opcode does not follow the previous one
+	RuleReserved        // reserved operation
+	RuleUnsupported     // a defined operation that this responder does not offer
+	RuleNotPermitted    // the QP's access flags do not permit the operation
+	RuleLength          // payload or pad of the wrong length for its opcode
+	RuleTooLong         // message longer than the receive WQE
+	RuleDMALength       // WRITE payload and RETH length disagree, or RETH length > 2^31
+	RuleTooManyReads    // more READs and atomics than max_dest_rd_atomic
+	RuleMisaligned      // atomic address not a multiple of 8
+	RuleKey             // R_Key unknown
+	RulePD              // R_Key of another protection domain
+	RuleAccess          // region does not permit it
+	RuleRange           // outside the region
+	RuleLocalMemory     // the receive WQE's own memory is not valid
 
 	// Completer.
 	RuleAck            // acknowledges up to its PSN
@@ -86,30 +85,29 @@ var ruleWords = [...]string{
 	RuleAddress:      "sender is not the connected peer",
 	RuleFragment:     "no packet can be cut from these fragments",
 
-	RuleInOrder:       "expected request",
-	RuleDuplicateSend: "duplicate, already executed; acknowledged again up to the newest",
-	RuleDuplicateRead: "duplicate READ; answered again",
-	RuleDuplicateAtom: "duplicate atomic; the saved result is sent again",
-	RuleForgotten:     "duplicate READ or atomic whose resources were reused",
-	RuleMismatch:      "duplicate READ asks for something else than the original",
-	RuleGap:           "gap: one NAK until the expected packet arrives",
-	RuleGapAgain:      "gap already reported; waiting for the expected packet",
-	RuleNotReady:      "no receive posted: RNR NAK",
-	RuleSequence:      "opcode does not follow the previous one of its message",
-	RuleReserved:      "reserved operation",
-	RuleUnsupported:   "operation not offered by this responder",
-	RuleNotPermitted:  "operation not permitted by the QP's access flags",
-	RuleLength:        "payload or pad length wrong for the opcode and path MTU",
-	RuleTooLong:       "message longer than the posted receive",
-	RuleDMALength:     "RETH length disagrees with the data, or exceeds 2^31",
-	RuleTooManyReads:  "more READs and atomics outstanding than this responder takes",
-	RuleMisaligned:    "atomic address is not a multiple of 8",
-	RuleKey:           "R_Key unknown",
-	RulePD:            "R_Key belongs to another protection domain",
-	RuleAccess:        "memory region does not permit the access",
-	RuleRange:         "outside the memory region",
-	RuleLocalMemory:   "memory of the posted receive is not valid",
-	RuleInvalidate:    "key cannot be invalidated",
+	RuleInOrder:         "expected request",
+	RuleDuplicateSend:   "duplicate, already executed; acknowledged again up to the newest",
+	RuleDuplicateRead:   "duplicate READ; answered again",
+	RuleDuplicateAtomic: "duplicate atomic; the saved result is sent again",
+	RuleForgotten:       "duplicate READ or atomic whose resources were reused",
+	RuleMismatch:        "duplicate READ asks for something else than the original",
+	RuleGap:             "gap: one NAK until the expected packet arrives",
+	RuleGapAgain:        "gap already reported; waiting for the expected packet",
+	RuleNotReady:        "no receive posted: RNR NAK",
+	RuleSequence:        "opcode does not follow the previous one of its message",
+	RuleReserved:        "reserved operation",
+	RuleUnsupported:     "operation not offered by this responder",
+	RuleNotPermitted:    "operation not permitted by the QP's access flags",
+	RuleLength:          "payload or pad length wrong for the opcode and path MTU",
+	RuleTooLong:         "message longer than the posted receive",
+	RuleDMALength:       "RETH length disagrees with the data, or exceeds 2^31",
+	RuleTooManyReads:    "more READs and atomics outstanding than this responder takes",
+	RuleMisaligned:      "atomic address is not a multiple of 8",
+	RuleKey:             "R_Key unknown",
+	RulePD:              "R_Key belongs to another protection domain",
+	RuleAccess:          "memory region does not permit the access",
+	RuleRange:           "outside the memory region",
+	RuleLocalMemory:     "memory of the posted receive is not valid",
 
 	RuleAck:            "acknowledges everything up to its PSN",
 	RuleReadData:       "READ data in order",

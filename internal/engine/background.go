@@ -51,14 +51,12 @@ type backgroundGoal struct {
 	polls uint64 // when it last looked
 }
 
-// lead leads, unless the application polls all the time.
+// lead leads until the goal is reached, perhaps at once.
 func (b *backgroundGoal) lead() {
 	s := b.shard
-	if !b.polledFrequently() {
-		s.backgroundLeads.Store(true)
-		s.runFor(b, false)
-		s.backgroundLeads.Store(false)
-	}
+	s.backgroundLeads.Store(true)
+	s.runFor(b, false)
+	s.backgroundLeads.Store(false)
 	b.polls = s.polls.Load()
 	s.lead <- struct{}{}
 }

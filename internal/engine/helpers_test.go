@@ -125,16 +125,28 @@ type pair struct {
 
 func newPair(t testing.TB, opts ...option) *pair {
 	t.Helper()
+	p := newLoosePair(t, opts...)
+	p.attach()
+	return p
+}
+
+// newLoosePair is a pair whose shards the test runs itself.
+func newLoosePair(t testing.TB, opts ...option) *pair {
+	t.Helper()
 	p := &pair{world: simnet.New(1)}
 	p.la = p.world.Link("a", netip.MustParseAddr("10.0.0.1"), simnet.MTU(4200))
 	p.lb = p.world.Link("b", netip.MustParseAddr("10.0.0.2"), simnet.MTU(4200))
 	p.a, p.b = newSide(t, p.la, opts...), newSide(t, p.lb, opts...)
-	p.world.Attach(p.a.shard)
-	p.world.Attach(p.b.shard)
 	p.qa, p.qb = p.a.qp(), p.b.qp()
 	p.a.connect(p.qa, p.qb)
 	p.b.connect(p.qb, p.qa)
 	return p
+}
+
+// attach has the world run the shards.
+func (p *pair) attach() {
+	p.world.Attach(p.a.shard)
+	p.world.Attach(p.b.shard)
 }
 
 // run runs the world until side s has n completions, and returns them.
@@ -151,6 +163,12 @@ func (p *pair) settle(t testing.TB) {
 	require.NoError(t, p.world.Run(p.world.Now().Add(time.Second)))
 }
 
+// running is two sides that run by themselves, connected.
+type running struct {
+	a, b   *side
+	qa, qb *QP
+}
+
 // wait waits for n completions on a shard that runs by itself.
 func (s *side) wait(ctx context.Context, n int) (all []cq.WC, err error) {
 	out := make([]cq.WC, 16)
@@ -165,3 +183,9 @@ func (s *side) wait(ctx context.Context, n int) (all []cq.WC, err error) {
 }
 
 var _ simnet.Device = (*Shard)(nil)
+
+// arrive lets what is on its way arrive, without running the shards.
+func (p *pair) arrive(t testing.TB) {
+	t.Helper()
+	require.NoError(t, p.world.Run(p.world.Now().Add(2*simnet.DefaultLatency)))
+}

@@ -20,10 +20,9 @@ import (
 // rig is a shard that gets packets by hand.
 type rig struct {
 	*pair
-	meta    link.Meta
-	last    trace.Event
-	events  int
-	counted uint64
+	meta   link.Meta
+	last   trace.Event
+	events int
 }
 
 func (r *rig) Packet(e *trace.Event) {

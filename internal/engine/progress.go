@@ -69,7 +69,7 @@ type goal interface {
 func (s *Shard) runFor(g goal, maySpin bool) {
 	for idle := 0; !g.reached(); {
 		s.mu.Lock()
-		worked := s.turn(g.hurry())
+		worked := !s.closed && s.turn(g.hurry())
 		s.mu.Unlock()
 		switch {
 		case worked:
@@ -98,6 +98,10 @@ func (s *Shard) runFor(g goal, maySpin bool) {
 func (s *Shard) park(g goal) {
 	g.beforeSleep()
 	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
 	s.sleeping.set()
 	s.arm()
 	if s.bells.Load() == nil && !s.owes() && !g.reached() {

@@ -36,12 +36,6 @@ func loopback(t testing.TB) *udp.Link {
 // for cores, a spinning thread may not run for hundreds of milliseconds.
 const patient = 20
 
-// running is two sides that run by themselves, connected.
-type running struct {
-	a, b   *side
-	qa, qb *QP
-}
-
 func newRunning(t testing.TB, mode Mode) *running {
 	r := &running{a: newSide(t, loopback(t), withMode(mode)), b: newSide(t, loopback(t), withMode(mode))}
 	r.a.timeout, r.b.timeout = patient, patient
@@ -63,8 +57,13 @@ func (r *running) noRetransmission(t testing.TB) {
 	}
 }
 
+// testContext ends what a lost wake-up would let hang for ever.
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	limit := time.Minute
+	if testenv.Full() {
+		limit = time.Hour
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	t.Cleanup(cancel)
 	return ctx
 }

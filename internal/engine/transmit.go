@@ -22,6 +22,7 @@ const (
 // transmit sends what the ready QPs have. An acknowledgement may make way for a
 // READ response of the same QP, which is then bulk again: hence the loop.
 func (s *Shard) transmit() (worked bool) {
+	s.deferred = false
 	if s.ready.head == nil && s.pending == 0 {
 		return false
 	}
@@ -88,7 +89,7 @@ func (s *Shard) transmitUrgent() {
 	if !s.starved {
 		return
 	}
-	for q := s.ready.head; q != nil; q = q.queued.after {
+	for q := s.ready.head; q != nil; q = q.after {
 		if !q.destroyed {
 			s.sendUrgent(q)
 		}
@@ -112,6 +113,7 @@ func (s *Shard) sendUrgent(q *QP) (sent, more bool) {
 }
 
 // hasRoom reports whether the link takes n more packets, after a Flush if need be.
+// A link that is empty and holds fewer takes what it holds.
 func (s *Shard) hasRoom(n int) bool {
 	if s.room >= n {
 		return true
@@ -120,7 +122,7 @@ func (s *Shard) hasRoom(n int) bool {
 		return true
 	}
 	s.flush()
-	return s.room >= n
+	return s.room >= n || s.room > 0 && s.pending == 0
 }
 
 // flush sends what was reserved.

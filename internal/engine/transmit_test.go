@@ -29,7 +29,7 @@ func (l *tapLog) Packet(e *trace.Event) {
 // A slow link with a short ring: everything arrives, and nothing is lost in
 // between, although the ring is full nearly all the time.
 func TestFullRing(t *testing.T) {
-	for _, ring := range []int{2, 3, 16} {
+	for _, ring := range []int{1, 2, 3, 16} {
 		w := simnet.New(1)
 		p := &pair{world: w}
 		slow := []simnet.LinkOption{simnet.MTU(4200), simnet.Bandwidth(1e9), simnet.Queue(ring)}

@@ -7,14 +7,17 @@ import (
 
 // turn runs one turn and reports whether there was anything to do. When it has
 // completions for the CQ hurry it ends before transmitting: the application
-// probably answers at once, and one burst carries both. The caller holds the lock.
+// probably answers at once, and one burst carries both. But it does so only once in
+// a row, else a steady stream of messages would never be acknowledged. The caller
+// holds the lock.
 func (s *Shard) turn(hurry *CQ) (worked bool) {
 	s.now = s.queue.Now()
 	worked = s.receive()
 	worked = s.answerBells() || worked
 	worked = s.expire() || worked
 	s.settle()
-	if hurry != nil && hurry.ring.Len() > 0 {
+	if hurry != nil && hurry.ring.Len() > 0 && !s.deferred {
+		s.deferred = true
 		return true
 	}
 	worked = s.transmit() || worked

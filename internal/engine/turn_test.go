@@ -153,3 +153,26 @@ func TestQueuePairsShareTheLink(t *testing.T) {
 		require.InDelta(t, 8, done[q.QPN()], 3, "completions at half time: %v", done)
 	}
 }
+
+// A turn that has completions for whoever runs it leaves transmitting to the next,
+// but only once: a steady stream of messages is acknowledged.
+func TestHurryDefersOnce(t *testing.T) {
+	p := newLoosePair(t)
+	for range 2 {
+		require.NoError(t, p.qb.PostRecv(&qp.RecvWR{SGE: p.b.sge(0, 64)}))
+	}
+	hurriedTurn := func() {
+		p.b.shard.mu.Lock()
+		defer p.b.shard.unlock()
+		p.b.shard.turn(p.b.cq)
+	}
+	acks := func() uint64 { return p.b.shard.Counters().ByCause[transport.CauseAck] }
+	for turn := range 2 {
+		post(t, p.qa, qp.SendWR{Op: qp.OpSend})
+		p.a.shard.Poll()
+		p.arrive(t)
+		hurriedTurn()
+		require.Equal(t, turn+1, p.b.cq.ring.Len())
+		require.EqualValues(t, turn, acks(), "turn %d", turn)
+	}
+}

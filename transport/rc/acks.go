@@ -46,7 +46,7 @@ func (r *responder) silence() {
 // lies behind no unfinished READ (9.7.5.1.2).
 func (m *Machine) answer(allow transport.ClassMask, o *Out) bool {
 	if m.replay.pending > 0 {
-		return allow.Has(transport.ClassReadResponse) && m.answerRequest(o)
+		return allow.Has(transport.ClassReadResponse) && m.answerRequest(allow, o)
 	}
 	if !allow.Has(transport.ClassAck) {
 		return false

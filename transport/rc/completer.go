@@ -6,7 +6,6 @@ import (
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/cq"
-	"github.com/rocinante-rdma/roce/mr"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/transport"
 )
@@ -39,24 +38,28 @@ func ignored(r transport.Rule, psn bth.PSN) transport.Verdict {
 // acknowledged takes an Acknowledge packet by its syndrome (9.7.5.2).
 func (m *Machine) acknowledged(now clock.Time, p *bth.Packet) transport.Verdict {
 	s := p.AETH.Syndrome
+	done := p.PSN // a NAK acknowledges what lies before it
 	switch {
 	case s.IsACK():
-		if !m.settle(now, p.PSN.Add(1)) {
-			return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
-		}
+		done = p.PSN.Add(1)
+	case !s.IsRNR() && s != bth.NAKSequence:
+		return m.refused(now, p)
+	}
+	if !m.settle(now, done) {
+		return m.impliedNAK(now)
+	}
+	switch {
+	case s.IsACK():
 		return transport.Verdict{Action: transport.Advanced, Rule: transport.RuleAck, PSN: p.PSN}
 	case s.IsRNR():
-		if !m.settle(now, p.PSN) {
-			return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
-		}
-		return m.wait(now, s.Value(), transport.Verdict{Action: transport.Advanced, Rule: transport.RuleRNR, PSN: p.PSN})
-	case s == bth.NAKSequence:
-		if !m.settle(now, p.PSN) {
-			return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
-		}
-		return m.retry(now, transport.CauseNAK, transport.RuleNAKSequence)
+		return m.wait(now, p)
 	}
-	return m.refused(now, p)
+	return m.retry(now, transport.CauseNAK, transport.RuleNAKSequence)
+}
+
+// impliedNAK goes back because an earlier READ or atomic is unanswered (9.7.5.1.2).
+func (m *Machine) impliedNAK(now clock.Time) transport.Verdict {
+	return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
 }
 
 // refused takes a fatal NAK: what lies before it is done, the request it names has
@@ -104,7 +107,7 @@ func (m *Machine) settle(now clock.Time, psn bth.PSN) bool {
 		if !w.First.Before(psn) {
 			break
 		}
-		if w.Reads() {
+		if w.Op.Reads() {
 			answered = false
 			break
 		}
@@ -130,7 +133,7 @@ func laterOf(a, b bth.PSN) bth.PSN {
 // finish completes the oldest WQE with success.
 func (m *Machine) finish(w *qp.SendWQE) {
 	m.unacked = w.Last.Add(1)
-	if w.Reads() {
+	if w.Op.Reads() {
 		m.reads--
 	}
 	if w.Flags&qp.Signaled != 0 {
@@ -164,7 +167,7 @@ func (m *Machine) owner(now clock.Time, psn bth.PSN) *qp.SendWQE {
 func (m *Machine) readData(now clock.Time, p *bth.Packet) transport.Verdict {
 	w := m.owner(now, p.PSN)
 	if w == nil {
-		return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
+		return m.impliedNAK(now)
 	}
 	if w.Op != qp.OpRead {
 		return m.badResponse(p)
@@ -213,9 +216,9 @@ func (m *Machine) fits(w *qp.SendWQE, p *bth.Packet, left uint32) bool {
 func (m *Machine) atomicResult(now clock.Time, p *bth.Packet) transport.Verdict {
 	w := m.owner(now, p.PSN)
 	if w == nil {
-		return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
+		return m.impliedNAK(now)
 	}
-	if w.Op < qp.OpCompareSwap || !p.AETH.Syndrome.IsACK() || p.PayloadLen() != 0 {
+	if !w.Op.Atomic() || !p.AETH.Syndrome.IsACK() || p.PayloadLen() != 0 {
 		return m.badResponse(p)
 	}
 	binary.NativeEndian.PutUint64(m.result[:], p.AtomicAck)
@@ -232,36 +235,4 @@ func (m *Machine) noMemory(p *bth.Packet) transport.Verdict {
 	v := transport.Verdict{Action: transport.Failed, Rule: transport.RuleResponseMemory, PSN: p.PSN}
 	m.fail(cq.StatusLocalProtection, v)
 	return v
-}
-
-// scatter copies p's payload into the pieces of a local buffer from offset off on.
-func (m *Machine) scatter(sgl []qp.SGE, off uint32, p *bth.Packet) bool {
-	for _, src := range p.Payload {
-		if !m.place(sgl, off, src, p.Opcode.Is(bth.Last)) {
-			return false
-		}
-		off += uint32(len(src))
-	}
-	return true
-}
-
-// place copies one contiguous piece into a local buffer at offset off.
-func (m *Machine) place(sgl []qp.SGE, off uint32, src []byte, last bool) bool {
-	for _, s := range sgl {
-		if len(src) == 0 {
-			return true
-		}
-		if off >= s.Len {
-			off -= s.Len
-			continue
-		}
-		n := min(s.Len-off, uint32(len(src)))
-		span, fault := m.mem.Resolve(m.cfg.PD, s.LKey, s.Addr+uint64(off), n, mr.LocalWrite)
-		if fault != mr.NoFault {
-			return false
-		}
-		mr.Place(span, src[:n], last)
-		src, off = src[n:], 0
-	}
-	return len(src) == 0
 }

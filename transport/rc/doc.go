@@ -11,18 +11,22 @@
 //   - [Machine.Advance] does what is due; [Machine.Deadline] says when that is.
 //
 // There is no goroutine, channel, timer, lock or system call here, and nothing is
-// allocated once the queue pair is connected. The machine belongs to one shard, whose lock its caller
-// holds. The rings of work queue elements belong to package qp.
+// allocated once the queue pair is connected. The machine belongs to one shard,
+// whose lock its caller holds. The rings of work queue elements belong to package
+// qp.
 //
 // # Where to find a rule
 //
-//	requester.go  what is sent next: segmentation, fences, limits, PSNs (9.7.3)
+//	requester.go  what is sent next: fences, limits, windows, PSNs (9.7.3)
+//	build.go      request packets: segmentation, READ and atomic requests (9.7.3)
 //	completer.go  acknowledgements, READ data, atomic results, NAKs (9.7.5, 9.9.2)
 //	recovery.go   going back, timeouts, RNR waits, retry counts (9.7.5.2, 9.7.6)
 //	responder.go  requests in the order of IBTA's checks, a loop over named steps (9.7.4, 9.9.3)
 //	execute.go    what a request does to memory and to the receive queue
 //	replay.go     READ and atomic answers, their resources, duplicates (9.4.4, 9.4.5, 9.7.4)
+//	memory.go     the pieces of local buffers
 //	acks.go       which acknowledgement or NAK is owed, and when it may go (9.7.5)
+//	machine.go    the state of a queue pair, what goes in and out, whose turn it is to send
 //	failure.go    errors, completions with error, flushing (10.3.1.7, 10.10.2)
 //
 // # What a peer may notice

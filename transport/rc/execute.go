@@ -15,7 +15,7 @@ func (m *Machine) execute(p *bth.Packet) transport.Verdict {
 	switch {
 	case f&bth.Send != 0:
 		if !m.executeSend(p, f) {
-			return m.refuse(p, transport.RuleLocalMemory)
+			return m.refuse(p.PSN, transport.RuleLocalMemory)
 		}
 	case f&bth.Write != 0:
 		m.executeWrite(p, f)
@@ -57,19 +57,20 @@ func (m *Machine) executeSend(p *bth.Packet, f bth.Flags) bool {
 	return true
 }
 
-// executeWrite places data in the peer's chosen region. A WRITE with immediate
+// executeWrite places data in the memory that the peer chose. A WRITE with immediate
 // completes a receive WQE, whose buffer stays untouched.
 func (m *Machine) executeWrite(p *bth.Packet, f bth.Flags) {
 	if f&bth.First != 0 {
 		m.message, m.write, m.total = writeMessage, p.RETH, p.RETH.Len
 	}
+	dst := m.target
 	for _, src := range p.Payload {
-		n := uint32(len(src))
-		span, _ := m.mem.Resolve(m.cfg.PD, mr.Key(m.write.RKey), m.write.VA, n, mr.RemoteWrite)
-		mr.Place(span, src, f&bth.Last != 0)
-		m.write.VA += uint64(n)
-		m.write.Len -= n
+		mr.Place(dst, src, f&bth.Last != 0)
+		dst.Bytes = dst.Bytes[len(src):]
 	}
+	n := uint32(p.PayloadLen())
+	m.write.VA += uint64(n)
+	m.write.Len -= n
 	if f&bth.Last == 0 {
 		return
 	}
@@ -102,15 +103,14 @@ func (m *Machine) executeRead(p *bth.Packet) {
 // executeAtomic carries an atomic out, once, and keeps its result (9.4.5).
 func (m *Machine) executeAtomic(p *bth.Packet) {
 	a := &p.Atomic
-	span, _ := m.mem.Resolve(m.cfg.PD, mr.Key(a.RKey), a.VA, atomicSize, mr.RemoteAtomic)
 	var was uint64
 	if p.Opcode == bth.RCCompareSwap {
-		was = mr.CompareSwap(span.Bytes, a.Compare, a.SwapAdd)
+		was = mr.CompareSwap(m.target.Bytes, a.Compare, a.SwapAdd)
 	} else {
-		was = mr.FetchAdd(span.Bytes, a.SwapAdd)
+		was = mr.FetchAdd(m.target.Bytes, a.SwapAdd)
 	}
 	m.expected = p.PSN.Add(1)
 	m.completeMessage()
 	m.replay.add(answer{atomic: true, first: p.PSN, last: p.PSN, result: was})
-	m.ackOwed = false
+	m.ackOwed = false // the answer says as much
 }

@@ -15,17 +15,16 @@ type Failure struct {
 
 // Failure returns why the queue pair went to ERR by itself, if it did.
 func (m *Machine) Failure() (Failure, bool) {
-	if m.failure == nil {
+	if !m.failed {
 		return Failure{}, false
 	}
-	return *m.failure, true
+	return m.failure, true
 }
 
 // record keeps the first cause.
 func (m *Machine) record(status cq.Status, v transport.Verdict, remote bool) {
-	if m.failure == nil {
-		m.failed = Failure{v, status, remote}
-		m.failure = &m.failed
+	if !m.failed {
+		m.failure, m.failed = Failure{v, status, remote}, true
 	}
 }
 

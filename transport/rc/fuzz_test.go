@@ -227,7 +227,7 @@ func (s *subject) postSend(r *script) {
 		ID: s.posted[0], Op: qp.Op(r.byte() % 8), Flags: qp.Flags(r.byte()&0xf) | qp.Signaled, SGE: s.piece(r),
 		RemoteAddr: uint64(r.uint16()), RKey: mr.Key(r.byte()), Add: uint64(r.byte()),
 	}
-	if wr.Op >= qp.OpCompareSwap {
+	if wr.Op.Atomic() {
 		wr.SGE.Len = 8
 	}
 	if s.sq.Post(&wr, s) == nil {
@@ -323,7 +323,7 @@ func (s *subject) response(r *script) *bth.Packet {
 func (s *subject) fitResponse(p *bth.Packet, w *qp.SendWR) {
 	n := 0
 	switch left := int(w.SGE.Len) - s.got; {
-	case w.Op >= qp.OpCompareSwap:
+	case w.Op.Atomic():
 		p.Opcode = bth.RCAtomicAck
 	case w.Op != qp.OpRead:
 		p.Opcode = bth.RCAcknowledge

@@ -55,6 +55,7 @@ type host struct {
 	mem          *mr.Region
 	sends, recvs []cq.WC
 	solicited    int
+	resolved     func() // what happens after each look-up of the machine; nil: nothing
 }
 
 func (h *host) SendDone(wc *cq.WC) { h.sends = append(h.sends, *wc) }
@@ -64,6 +65,15 @@ func (h *host) RecvDone(wc *cq.WC, solicited bool) {
 	if solicited {
 		h.solicited++
 	}
+}
+
+// Resolve implements mr.Resolver for the machine.
+func (h *host) Resolve(pd mr.PD, key mr.Key, va uint64, n uint32, need mr.Access) (mr.Span, mr.Fault) {
+	span, fault := h.table.Resolve(pd, key, va, n, need)
+	if h.resolved != nil {
+		h.resolved()
+	}
+	return span, fault
 }
 
 // ReadLocal implements qp.LocalReader.
@@ -83,7 +93,7 @@ func newHost(t *testing.T, name string, qpn uint32, now *clock.Time) *host {
 	var err error
 	h.mem, err = h.table.Register(pd, buf, mr.Address(buf), allRight)
 	require.NoError(t, err)
-	h.m = rc.New(rc.Config{QPN: qpn, PD: pd, MaxSGE: 4}, h.sq, h.rq, h.table, new(congestion.Window), h)
+	h.m = rc.New(rc.Config{QPN: qpn, PD: pd, MaxSGE: 4}, h.sq, h.rq, h, new(congestion.Window), h)
 	return h
 }
 
@@ -188,7 +198,7 @@ func (h *host) recv(p *packet) transport.Verdict {
 	return h.m.Receive(*h.now, &c)
 }
 
-// requireStatuses checks the completions of the send queue, in order.
+// requireSends checks the completions of the send queue, in order.
 func (h *host) requireSends(want ...cq.Status) { requireStatuses(h.t, h.name+" sends", want, h.sends) }
 
 func (h *host) requireRecvs(want ...cq.Status) { requireStatuses(h.t, h.name+" recvs", want, h.recvs) }

@@ -9,12 +9,6 @@ const (
 
 	// retryForever is the RNR retry count that never runs out (IBTA vol. 1, 9.7.5.2.8).
 	retryForever = 7
-
-	// maxDMALen is the largest length a RETH may name (9.7.4.1.6).
-	maxDMALen = 1 << 31
-
-	// atomicSize is the operand size of CmpSwap and FetchAdd.
-	atomicSize = 8
 )
 
 // ackTimeout is the local ACK timeout of code t, 4.096 µs × 2^t; 0 means none

@@ -17,19 +17,21 @@ type Config struct {
 	MaxSGE int // pieces that a work request may have
 }
 
-// Sink takes completions. The WC is lent for the call.
+// Sink takes completions, in the order of the queue. It is called from inside the
+// machine's methods; the WC is lent for the call.
 type Sink interface {
 	SendDone(wc *cq.WC)
+	// RecvDone also says whether the peer asked for an event.
 	RecvDone(wc *cq.WC, solicited bool)
 }
 
 // Out is one packet committed to be sent.
 type Out struct {
-	Hdr         [64]byte // BTH and extension headers
-	HdrLen, Pad uint8
-	Pay         [][]byte // payload by reference, valid until the end of the turn
-	Len         int      // payload bytes
-	MustCopy    bool     // the memory may change before the network has read it
+	Hdr         [bth.MaxHeaderLen]byte // BTH and extension headers
+	HdrLen, Pad uint8                  // bytes
+	Pay         [][]byte               // payload by reference, valid until the end of the turn
+	Len         int                    // payload bytes
+	MustCopy    bool                   // the memory may change before the network has read it
 	Class       transport.Class
 	Why         transport.Cause
 	Opcode      bth.Opcode
@@ -51,8 +53,8 @@ type Machine struct {
 	requester
 	responder
 
-	failure *Failure
-	failed  Failure // storage of failure
+	failure Failure
+	failed  bool // failure is set
 	stats   Stats
 
 	pkt bth.Packet // scratch for headers being built
@@ -148,7 +150,7 @@ func (m *Machine) reset() {
 	m.sq.Drop()
 	m.rq.Drop()
 	m.attr = qp.Attr{}
-	m.failure = nil
+	m.failed = false
 	m.requester.idle()
 	m.responder.idle()
 }
@@ -178,7 +180,7 @@ func (m *Machine) Receive(now clock.Time, p *bth.Packet) transport.Verdict {
 	if !m.attr.State.Receives() {
 		return transport.Verdict{Rule: transport.RuleState, PSN: p.PSN}
 	}
-	return m.respond(now, p)
+	return m.respond(p)
 }
 
 // Next commits one packet of an allowed class and sets o, or returns false when
@@ -224,8 +226,7 @@ func (m *Machine) emit(o *Out, n int, class transport.Class, why transport.Cause
 	o.Pad, o.Pay, o.Len = p.Pad, m.pay, n
 	o.MustCopy = false
 	o.Class, o.Why, o.Opcode, o.PSN = class, why, p.Opcode, p.PSN
-	m.stats.PacketsSent++
-	m.stats.BytesSent += uint64(n)
+	m.stats.count(o)
 }
 
 // noPayload empties the payload scratch.

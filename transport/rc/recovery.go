@@ -93,7 +93,8 @@ func (m *Machine) goBack(why transport.Cause) {
 
 // wait begins an RNR wait (9.7.5.2.8). The encoded time is a lower bound; neither
 // the acknowledgement timer nor newly posted work shortens it.
-func (m *Machine) wait(now clock.Time, code uint8, v transport.Verdict) transport.Verdict {
+func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
+	v := transport.Verdict{Action: transport.Advanced, Rule: transport.RuleRNR, PSN: p.PSN}
 	switch {
 	case m.next == m.unacked:
 		v.Action, v.Rule = transport.Ignored, transport.RuleNAKAgain
@@ -106,7 +107,7 @@ func (m *Machine) wait(now clock.Time, code uint8, v transport.Verdict) transpor
 		m.rnrRetries--
 	}
 	m.goBack(transport.CauseRNR)
-	m.rnrUntil = now.Add(bth.RNRDelay(code))
+	m.rnrUntil = now.Add(bth.RNRDelay(p.AETH.Syndrome.Value()))
 	m.stats.RNRWaits++
 	return v
 }

@@ -62,7 +62,7 @@ func TestLostAtomicAck(t *testing.T) {
 	require.Equal(t, uint64(1), binary.NativeEndian.Uint64(p.b.bytes(0, 8)))
 	for range 3 {
 		v := p.b.recv(first)
-		require.Equal(t, transport.Verdict{Action: transport.Repeated, Rule: transport.RuleDuplicateAtom, PSN: 100}, v)
+		require.Equal(t, transport.Verdict{Action: transport.Repeated, Rule: transport.RuleDuplicateAtomic, PSN: 100}, v)
 		again := p.b.drain()
 		require.Len(t, again, 1)
 		require.Equal(t, uint64(0), again[0].AtomicAck)

@@ -137,11 +137,11 @@ func (m *Machine) duplicateAtomic(p *bth.Packet) transport.Verdict {
 		return transport.Verdict{Action: transport.Dropped, Rule: transport.RuleForgotten, PSN: p.PSN}
 	}
 	m.replay.repeat(a)
-	return transport.Verdict{Action: transport.Repeated, Rule: transport.RuleDuplicateAtom, PSN: p.PSN}
+	return transport.Verdict{Action: transport.Repeated, Rule: transport.RuleDuplicateAtomic, PSN: p.PSN}
 }
 
 // answerRequest commits the next packet of the oldest pending answer.
-func (m *Machine) answerRequest(o *Out) bool {
+func (m *Machine) answerRequest(allow transport.ClassMask, o *Out) bool {
 	a := m.replay.oldest()
 	why := transport.CauseAnswer
 	if a.again {
@@ -151,7 +151,7 @@ func (m *Machine) answerRequest(o *Out) bool {
 		m.answerAtomic(a, o, why)
 		return true
 	}
-	return m.answerRead(a, o, why)
+	return m.answerRead(a, allow, o, why)
 }
 
 func (m *Machine) answerAtomic(a *answer, o *Out, why transport.Cause) {
@@ -166,19 +166,19 @@ func (m *Machine) answerAtomic(a *answer, o *Out, why transport.Cause) {
 // answerRead makes one packet of READ data. The key is checked again: the region
 // may have gone since the request (9.7.4.1.7). The data is the user's live memory,
 // so the link has to copy it before the ICRC is computed.
-func (m *Machine) answerRead(a *answer, o *Out, why transport.Cause) bool {
+func (m *Machine) answerRead(a *answer, allow transport.ClassMask, o *Out, why transport.Cause) bool {
 	off := uint32(a.next.Diff(a.from)) * uint32(m.attr.PathMTU)
 	n := min(a.rest.Len-off, uint32(m.attr.PathMTU))
 	span, fault := m.mem.Resolve(m.cfg.PD, mr.Key(a.rest.RKey), a.rest.VA+uint64(off), n, mr.RemoteRead)
 	if fault != mr.NoFault {
 		m.readGone(a, faultRules[fault])
-		return m.answer(transport.AllClasses, o)
+		return m.answer(allow, o)
 	}
 	m.noPayload()
 	if n > 0 {
 		m.pay = append(m.pay, span.Bytes)
 	}
-	p := m.header(readOpcode(a.next == a.from, a.next == a.last), a.next)
+	p := m.header(readOpcodes.at(a.next == a.from, a.next == a.last), a.next)
 	p.AETH = bth.AETH{Syndrome: bth.ACKUnlimited, MSN: m.msn}
 	m.emit(o, int(n), transport.ClassReadResponse, why)
 	o.MustCopy = true
@@ -193,18 +193,8 @@ func (m *Machine) answerRead(a *answer, o *Out, why transport.Cause) bool {
 func (m *Machine) readGone(a *answer, rule transport.Rule) {
 	m.replay.silence()
 	m.recvInUse = false // a SEND under way is not at fault
-	m.refuse(&bth.Packet{PSN: a.next}, rule)
+	m.refuse(a.next, rule)
 }
 
-// readOpcode picks the opcode of READ data by its place.
-func readOpcode(first, last bool) bth.Opcode {
-	switch {
-	case first && last:
-		return bth.RCReadRespOnly
-	case first:
-		return bth.RCReadRespFirst
-	case last:
-		return bth.RCReadRespLast
-	}
-	return bth.RCReadRespMiddle
-}
+// readOpcodes are the opcodes of READ data.
+var readOpcodes = opcodes{bth.RCReadRespFirst, bth.RCReadRespMiddle, bth.RCReadRespLast, bth.RCReadRespOnly}

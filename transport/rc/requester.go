@@ -28,7 +28,7 @@ type requester struct {
 	why     transport.Cause   // cause of packets before sentTo
 	blocked transport.Blocked // why the last call sent nothing
 
-	result [atomicSize]byte // scratch for an atomic's answer
+	result [mr.AtomicSize]byte // scratch for an atomic's answer
 
 	recovery
 }
@@ -111,7 +111,7 @@ func (m *Machine) mayStart(w *qp.SendWQE) transport.Blocked {
 		return transport.NotBlocked
 	case w.Flags&qp.Fence != 0 && m.reads > 0:
 		return transport.BlockedFence
-	case w.Reads() && m.attr.MaxRdAtomic > 0 && m.reads >= m.attr.MaxRdAtomic:
+	case w.Op.Reads() && m.attr.MaxRdAtomic > 0 && m.reads >= m.attr.MaxRdAtomic:
 		return transport.BlockedReadLimit
 	}
 	return transport.NotBlocked
@@ -144,57 +144,14 @@ func (m *Machine) started(i uint32) bool { return int32(i-m.numbered) < 0 }
 // number gives a WQE its PSNs.
 func (m *Machine) number(w *qp.SendWQE) {
 	n := uint32(1)
-	if w.Op < qp.OpCompareSwap {
+	if !w.Op.Atomic() {
 		n = packets(w.Len, m.attr.PathMTU)
 	}
 	w.First, w.Last = m.next, m.next.Add(n-1)
 	m.numbered = m.cursor + 1
-	if w.Reads() {
+	if w.Op.Reads() {
 		m.reads++
 	}
-}
-
-// build makes the packet at m.next of w. Another status than success says how the
-// WQE has to fail: its local memory is not valid, or the connection was set up
-// without READs and atomics.
-func (m *Machine) build(now clock.Time, w *qp.SendWQE, o *Out) cq.Status {
-	if !w.Reads() {
-		return m.buildData(now, w, o)
-	}
-	if m.attr.MaxRdAtomic == 0 {
-		return cq.StatusLocalQPOperation
-	}
-	if w.Op == qp.OpRead && packets(w.Len, m.attr.PathMTU) >= bth.PSNWindow {
-		return cq.StatusLocalLength
-	}
-	if !m.writable(w) {
-		return cq.StatusLocalProtection
-	}
-	if w.Op == qp.OpRead {
-		m.buildRead(w, o)
-	} else {
-		m.buildAtomic(w, o)
-	}
-	return cq.StatusSuccess
-}
-
-// buildData makes a packet of a SEND or WRITE (9.7.3, segmentation).
-func (m *Machine) buildData(now clock.Time, w *qp.SendWQE, o *Out) cq.Status {
-	i := uint32(m.next.Diff(w.First))
-	off := i * uint32(m.attr.PathMTU)
-	n := min(w.Len-off, uint32(m.attr.PathMTU))
-	if !m.gather(w, off, n) {
-		return cq.StatusLocalProtection
-	}
-	first, last := m.next == w.First, m.next == w.Last
-	p := m.header(dataOpcode(w.Op, first, last), m.next)
-	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: uint32(w.RKey), Len: w.Len}
-	p.Imm = w.Imm
-	p.Solicited = last && w.Flags&qp.Solicited != 0
-	p.AckReq = last || m.silent+1 >= ackEvery || m.closesWindow(now)
-	m.emit(o, int(n), transport.ClassRequest, m.cause())
-	o.MustCopy = w.Flags&qp.Inline != 0
-	return cq.StatusSuccess
 }
 
 // closesWindow reports whether nothing may follow the packet at next until an
@@ -204,95 +161,8 @@ func (m *Machine) closesWindow(now clock.Time) bool {
 	return m.cc.NextSend(now, inflight, m.attr.PathMTU) > now
 }
 
-// dataOpcode picks the opcode of a SEND or WRITE packet by its place.
-func dataOpcode(op qp.Op, first, last bool) bth.Opcode {
-	row := dataOpcodes[op]
-	switch {
-	case first && last:
-		return row.only
-	case first:
-		return row.first
-	case last:
-		return row.last
-	}
-	return row.middle
-}
-
-var dataOpcodes = [...]struct{ first, middle, last, only bth.Opcode }{
-	qp.OpSend:     {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLast, bth.RCSendOnly},
-	qp.OpSendImm:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastImm, bth.RCSendOnlyImm},
-	qp.OpWrite:    {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLast, bth.RCWriteOnly},
-	qp.OpWriteImm: {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLastImm, bth.RCWriteOnlyImm},
-}
-
-// buildRead makes a READ request for what is still missing: after a loss in the
-// middle it asks for the rest, at the first missing PSN (9.7.5.1.4).
-func (m *Machine) buildRead(w *qp.SendWQE, o *Out) {
-	got := uint32(m.next.Diff(w.First)) * uint32(m.attr.PathMTU)
-	if got > 0 {
-		m.readFrom = m.next
-	}
-	m.noPayload()
-	p := m.header(bth.RCReadRequest, m.next)
-	p.RETH = bth.RETH{VA: w.RemoteAddr + uint64(got), RKey: uint32(w.RKey), Len: w.Len - got}
-	p.AckReq = true
-	m.emit(o, 0, transport.ClassRequest, m.cause())
-}
-
-// buildAtomic makes a CmpSwap or FetchAdd request.
-func (m *Machine) buildAtomic(w *qp.SendWQE, o *Out) {
-	op := bth.RCFetchAdd
-	if w.Op == qp.OpCompareSwap {
-		op = bth.RCCompareSwap
-	}
-	m.noPayload()
-	p := m.header(op, m.next)
-	p.Atomic = bth.AtomicETH{VA: w.RemoteAddr, RKey: uint32(w.RKey), SwapAdd: w.SwapAdd, Compare: w.Compare}
-	p.AckReq = true
-	m.emit(o, 0, transport.ClassRequest, m.cause())
-}
-
-// writable checks that the answer of a READ or atomic has a place to go.
-func (m *Machine) writable(w *qp.SendWQE) bool {
-	for _, s := range w.SGL {
-		if _, fault := m.mem.Resolve(m.cfg.PD, s.LKey, s.Addr, s.Len, mr.LocalWrite); fault != mr.NoFault {
-			return false
-		}
-	}
-	return true
-}
-
-// gather sets m.pay to the pieces of n bytes of the message from offset off on.
-func (m *Machine) gather(w *qp.SendWQE, off, n uint32) bool {
-	m.noPayload()
-	if w.Flags&qp.Inline != 0 {
-		if n > 0 {
-			m.pay = append(m.pay, w.Inline[off:off+n])
-		}
-		return true
-	}
-	for _, s := range w.SGL {
-		if n == 0 {
-			break
-		}
-		if off >= s.Len {
-			off -= s.Len
-			continue
-		}
-		k := min(s.Len-off, n)
-		span, fault := m.mem.Resolve(m.cfg.PD, s.LKey, s.Addr+uint64(off), k, 0)
-		if fault != mr.NoFault {
-			return false
-		}
-		m.pay = append(m.pay, span.Bytes)
-		n, off = n-k, 0
-	}
-	return true
-}
-
 // sent moves on behind the packet just built.
 func (m *Machine) sent(now clock.Time, w *qp.SendWQE, o *Out) {
-	m.stats.count(o)
 	if o.Opcode == bth.RCReadRequest {
 		m.next = w.Last.Add(1)
 	} else {

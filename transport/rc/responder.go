@@ -2,9 +2,9 @@ package rc
 
 import (
 	"github.com/rocinante-rdma/roce/bth"
-	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/mr"
+	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/transport"
 )
 
@@ -20,6 +20,11 @@ type responder struct {
 	// A WRITE under way: where the next packet's data goes, and how much is left.
 	write bth.RETH
 	total uint32 // bytes of the whole WRITE
+
+	// target is the memory that the request in hand may write, as checkMemory found
+	// it. It is not looked up again: a region closed since would not be found, and
+	// whoever closes one waits for the turn to end.
+	target mr.Span
 
 	acks
 	replay
@@ -47,13 +52,13 @@ func (r *responder) start(psn bth.PSN, limit int) {
 
 // respond takes a request through the checks of IBTA vol. 1, 9.7.4 and 9.9.3, in
 // their order, and executes it. The first check that fails decides.
-func (m *Machine) respond(_ clock.Time, p *bth.Packet) transport.Verdict {
+func (m *Machine) respond(p *bth.Packet) transport.Verdict {
 	if v, stop := m.checkPSN(p); stop {
 		return v
 	}
 	for _, check := range requestChecks {
 		if rule := check(m, p); rule != transport.RuleNone {
-			return m.refuse(p, rule)
+			return m.refuse(p.PSN, rule)
 		}
 	}
 	return m.execute(p)
@@ -156,7 +161,7 @@ func (m *Machine) checkLength(p *bth.Packet) transport.Rule {
 		return m.checkWriteLength(p, n, f)
 	case f&bth.Send != 0:
 		return m.checkSendLength(n, f)
-	case f&bth.Read != 0 && p.RETH.Len > maxDMALen:
+	case f&bth.Read != 0 && p.RETH.Len > qp.MaxMessage:
 		return transport.RuleDMALength
 	}
 	return transport.RuleNone
@@ -169,7 +174,7 @@ func (m *Machine) checkWriteLength(p *bth.Packet, n uint32, f bth.Flags) transpo
 		left = p.RETH.Len
 	}
 	ends := f&bth.Last != 0
-	if left > maxDMALen || ends && n != left || !ends && n >= left {
+	if left > qp.MaxMessage || ends && n != left || !ends && n >= left {
 		return transport.RuleDMALength
 	}
 	return transport.RuleNone
@@ -199,18 +204,20 @@ func (m *Machine) checkMemory(p *bth.Packet) transport.Rule {
 	case f&bth.Write != 0:
 		return m.checkRange(m.write.RKey, m.write.VA, uint32(p.PayloadLen()), need)
 	case f&bth.Atomic != 0:
-		if r := m.checkRange(p.Atomic.RKey, p.Atomic.VA, atomicSize, need); r != transport.RuleNone {
+		if r := m.checkRange(p.Atomic.RKey, p.Atomic.VA, mr.AtomicSize, need); r != transport.RuleNone {
 			return r
 		}
-		if p.Atomic.VA%atomicSize != 0 {
+		if p.Atomic.VA%mr.AtomicSize != 0 {
 			return transport.RuleMisaligned
 		}
 	}
 	return transport.RuleNone
 }
 
+// checkRange resolves [va, va+n) as the target.
 func (m *Machine) checkRange(key uint32, va uint64, n uint32, need mr.Access) transport.Rule {
-	_, fault := m.mem.Resolve(m.cfg.PD, mr.Key(key), va, n, need)
+	var fault mr.Fault
+	m.target, fault = m.mem.Resolve(m.cfg.PD, mr.Key(key), va, n, need)
 	return faultRules[fault]
 }
 
@@ -219,15 +226,15 @@ var faultRules = [...]transport.Rule{
 	mr.FaultAccess: transport.RuleAccess, mr.FaultRange: transport.RuleRange,
 }
 
-// refuse answers a request that broke a rule. Only a missing receive WQE is no
+// refuse answers the request at psn, which broke a rule. Only a missing receive WQE is no
 // fault of the peer's: it may try again later (9.7.5.2.8).
-func (m *Machine) refuse(p *bth.Packet, rule transport.Rule) transport.Verdict {
-	v := transport.Verdict{Action: transport.Refused, Rule: rule, PSN: p.PSN}
-	nak := pendingNAK{bth.NAKInvalidRequest, p.PSN, transport.CauseNAKFatal}
+func (m *Machine) refuse(psn bth.PSN, rule transport.Rule) transport.Verdict {
+	v := transport.Verdict{Action: transport.Refused, Rule: rule, PSN: psn}
+	nak := pendingNAK{bth.NAKInvalidRequest, psn, transport.CauseNAKFatal}
 	status := cq.StatusRemoteInvalid
 	switch rule {
 	case transport.RuleNotReady:
-		m.nak = pendingNAK{bth.RNRNAK(m.attr.MinRNRTimer), p.PSN, transport.CauseNAKNotReady}
+		m.nak = pendingNAK{bth.RNRNAK(m.attr.MinRNRTimer), psn, transport.CauseNAKNotReady}
 		m.gapReported = true // what follows is behind this packet; the RNR NAK says it all
 		m.stats.RNRNAKs++
 		return v

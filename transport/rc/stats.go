@@ -1,7 +1,6 @@
 package rc
 
-// Stats counts what a queue pair did. Names follow the kernel's hardware counters
-// where those exist.
+// Stats counts what a queue pair did.
 type Stats struct {
 	PacketsSent   uint64
 	BytesSent     uint64 // payload
@@ -16,7 +15,10 @@ type Stats struct {
 // Stats returns the counters since New.
 func (m *Machine) Stats() Stats { return m.stats }
 
+// count counts a packet committed to be sent.
 func (s *Stats) count(o *Out) {
+	s.PacketsSent++
+	s.BytesSent += uint64(o.Len)
 	if o.Why.Retransmission() {
 		s.Retransmitted++
 	}
