@@ -10,11 +10,11 @@ import (
 
 // Work requests and what they consist of.
 type (
-	// SendWR is a send work request [ibv_send_wr].
+	// SendWR is a send work request [ibv_send_wr]; its fields are those of [qp.SendWR].
 	SendWR = qp.SendWR
-	// RecvWR is a receive work request [ibv_recv_wr].
+	// RecvWR is a receive work request [ibv_recv_wr]; its fields are those of [qp.RecvWR].
 	RecvWR = qp.RecvWR
-	// SGE is a scatter/gather element [ibv_sge]. See [MR.SGE].
+	// SGE is a scatter/gather element [ibv_sge]; its fields are those of [qp.SGE]. See [MR.SGE].
 	SGE = qp.SGE
 	// Op is the operation of a send work request [ibv_wr_opcode].
 	Op = qp.Op
@@ -43,7 +43,7 @@ const (
 
 // Completions.
 type (
-	// WC is a work completion [ibv_wc].
+	// WC is a work completion [ibv_wc]; its fields are those of [cq.WC].
 	WC = cq.WC
 	// Status is a completion's outcome [ibv_wc_status].
 	Status = cq.Status
@@ -71,16 +71,17 @@ const (
 
 // Kinds of completed work [ibv_wc_opcode].
 const (
-	WCSend            = cq.OpSend
-	WCWrite           = cq.OpRDMAWrite
-	WCRead            = cq.OpRDMARead
-	WCCompareSwap     = cq.OpCompareSwap
-	WCFetchAdd        = cq.OpFetchAdd
-	WCRecv            = cq.OpRecv
-	WCRecvWriteImm    = cq.OpRecvRDMAWithImm
-	WCFlagImm         = cq.WithImm
-	WCFlagInvalidated = cq.WithInv
+	WCSend         = cq.OpSend
+	WCWrite        = cq.OpRDMAWrite
+	WCRead         = cq.OpRDMARead
+	WCCompareSwap  = cq.OpCompareSwap
+	WCFetchAdd     = cq.OpFetchAdd
+	WCRecv         = cq.OpRecv
+	WCRecvWriteImm = cq.OpRecvRDMAWithImm
 )
+
+// WCFlagImm says that a completion has immediate data [ibv_wc_flags].
+const WCFlagImm = cq.WithImm
 
 // Memory.
 type (
@@ -106,7 +107,7 @@ const (
 
 // Queue pair attributes.
 type (
-	// QPAttr holds the attributes of a queue pair [ibv_qp_attr].
+	// QPAttr holds the attributes of a queue pair [ibv_qp_attr]; its fields are those of [qp.Attr].
 	QPAttr = qp.Attr
 	// QPAttrMask names attributes [ibv_qp_attr_mask].
 	QPAttrMask = qp.Mask

@@ -84,32 +84,33 @@ func (c *Conn) SendImm(ctx context.Context, src SGE, imm uint32) error {
 	return c.do(ctx, &SendWR{Op: OpSendImm, SGE: src, Imm: imm})
 }
 
-// Write writes src to the peer's memory. It returns nil once it is there.
+// Write writes src to the peer's memory. It returns nil once it is there. src must
+// not be longer than dst.
 func (c *Conn) Write(ctx context.Context, src SGE, dst Remote) error {
-	return c.do(ctx, &SendWR{Op: OpWrite, SGE: src, RemoteAddr: dst.Addr, RKey: dst.Key})
+	return c.rdma(ctx, &SendWR{Op: OpWrite, SGE: src}, dst)
 }
 
 // WriteImm is Write that tells the peer: it consumes one of its receives, with
 // immediate data.
 func (c *Conn) WriteImm(ctx context.Context, src SGE, dst Remote, imm uint32) error {
-	return c.do(ctx, &SendWR{Op: OpWriteImm, SGE: src, RemoteAddr: dst.Addr, RKey: dst.Key, Imm: imm})
+	return c.rdma(ctx, &SendWR{Op: OpWriteImm, SGE: src, Imm: imm}, dst)
 }
 
-// Read reads the peer's memory to dst.
+// Read reads the peer's memory to dst, which must not be longer than src.
 func (c *Conn) Read(ctx context.Context, dst SGE, src Remote) error {
-	return c.do(ctx, &SendWR{Op: OpRead, SGE: dst, RemoteAddr: src.Addr, RKey: src.Key})
+	return c.rdma(ctx, &SendWR{Op: OpRead, SGE: dst}, src)
 }
 
 // FetchAdd adds delta to 8 bytes of the peer's memory, in the peer's byte order,
 // and returns what they held before.
 func (c *Conn) FetchAdd(ctx context.Context, at Remote, delta uint64) (old uint64, err error) {
-	return c.atomic(ctx, &SendWR{Op: OpFetchAdd, RemoteAddr: at.Addr, RKey: at.Key, Add: delta})
+	return c.atomic(ctx, &SendWR{Op: OpFetchAdd, Add: delta}, at)
 }
 
 // CompareSwap sets 8 bytes of the peer's memory to new if they equal old, and
 // returns what they held before: old if they were set.
 func (c *Conn) CompareSwap(ctx context.Context, at Remote, old, new uint64) (prev uint64, err error) {
-	return c.atomic(ctx, &SendWR{Op: OpCompareSwap, RemoteAddr: at.Addr, RKey: at.Key, Compare: old, Swap: new})
+	return c.atomic(ctx, &SendWR{Op: OpCompareSwap, Compare: old, Swap: new}, at)
 }
 
 // Received describes a message that arrived.
@@ -142,6 +143,25 @@ func (c *Conn) do(ctx context.Context, wr *SendWR) error {
 	return err
 }
 
+// rdma carries a work request on the peer's memory out. One that does not fit is
+// refused here: the peer would refuse it too, and that ends the connection.
+func (c *Conn) rdma(ctx context.Context, wr *SendWR, at Remote) error {
+	if err := at.aim(wr, wr.SGE.Len); err != nil {
+		return err
+	}
+	return c.do(ctx, wr)
+}
+
+// aim points a work request at the window, for n bytes.
+func (r Remote) aim(wr *SendWR, n uint32) error {
+	if n > r.Len {
+		return fmt.Errorf("roce: %s of %d bytes does not fit the peer's window of %d at %#x: shorten it, or ask the peer for a larger one",
+			wr.Op, n, r.Len, r.Addr)
+	}
+	wr.RemoteAddr, wr.RKey = r.Addr, r.Key
+	return nil
+}
+
 func (c *Conn) post(wr *SendWR, slot int) error {
 	wr.ID, wr.Flags = uint64(slot), Signaled
 	_, err := c.qp.PostSend(*wr)
@@ -149,7 +169,10 @@ func (c *Conn) post(wr *SendWR, slot int) error {
 }
 
 // atomic carries an atomic out, with the slot's word as the place for its result.
-func (c *Conn) atomic(ctx context.Context, wr *SendWR) (result uint64, err error) {
+func (c *Conn) atomic(ctx context.Context, wr *SendWR, at Remote) (result uint64, err error) {
+	if err := at.aim(wr, atomicSize); err != nil {
+		return 0, err
+	}
 	_, err = c.send.run(ctx, c.qp, wr.Op.String(), func(slot int) error {
 		wr.SGE = c.results.SGE(slot*atomicSize, atomicSize)
 		return c.post(wr, slot)
@@ -180,15 +203,13 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// explain adds to the error of a call why the connection failed.
+// explain adds to the error of a call why the connection failed, and what to do.
 func (q *QP) explain(what string, err error) error {
-	switch {
-	case q.closed.Load(), q.pd.dev.isClosed():
+	if q.closed.Load() || q.pd.dev.isClosed() {
 		return fmt.Errorf("roce: %s on %s: %w", what, q, net.ErrClosed)
-	case errors.Is(err, ErrFlushed):
-		if cause := q.Err(); cause != nil {
-			return fmt.Errorf("roce: %s: %w: %w", what, err, cause)
-		}
+	}
+	if cause := q.Err(); cause != nil {
+		return fmt.Errorf("roce: %s: %w: %w", what, err, cause)
 	}
 	return fmt.Errorf("roce: %s: %w", what, err)
 }

@@ -12,8 +12,8 @@
 // [QP]; work is posted and completions are polled. Every comment ends with the
 // name that C programs use, in brackets.
 //
-// A [Conn] wraps one connected queue pair in blocking calls that take a context.
-// [Conn.QP] leads back to the verbs.
+// A [Conn], made by [PD.CreateConn], wraps one connected queue pair in blocking
+// calls that take a context. [Conn.QP] leads back to the verbs.
 //
 // # Connecting
 //

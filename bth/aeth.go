@@ -41,7 +41,8 @@ func (s Syndrome) String() string {
 	case s == ACKUnlimited:
 		return "ACK"
 	case s.IsACK():
-		return fmt.Sprintf("ACK (%d credits)", creditCount[s.Value()])
+		n, _ := s.Credits()
+		return fmt.Sprintf("ACK (%d credits)", n)
 	case s.IsRNR():
 		return fmt.Sprintf("RNR NAK (wait %v)", RNRDelay(s.Value()))
 	}
@@ -70,6 +71,7 @@ func (s Syndrome) Credits() (n int, ok bool) {
 	return int(creditCount[s.Value()]), true
 }
 
+// creditCount is the number of credits of each code.
 var creditCount = [31]uint16{
 	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,
 	1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768,
@@ -78,11 +80,11 @@ var creditCount = [31]uint16{
 // RNRDelay is the least time a requester waits after an RNR NAK with this timer
 // code (IBTA vol. 1, table 46). Code 0 is the longest; only the low five bits count.
 func RNRDelay(code uint8) time.Duration {
-	return time.Duration(rnrHundredths[code&0x1f]) * 10 * time.Microsecond
+	return time.Duration(rnrDelay[code&0x1f]) * 10 * time.Microsecond
 }
 
-// rnrHundredths holds the delays in hundredths of a millisecond.
-var rnrHundredths = [32]uint32{
+// rnrDelay holds the delays in units of 10 µs.
+var rnrDelay = [32]uint32{
 	65536, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192,
 	256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384, 24576, 32768, 49152,
 }

@@ -69,9 +69,13 @@ const (
 	UDSendOnly       Opcode = 0x64
 	UDSendOnlyImm    Opcode = 0x65
 	CNP              Opcode = 0x81
-	opResync         Opcode = 0x15
-	operationMask           = 0x1f
-	transportMask           = 0xe0
+)
+
+const (
+	opResync Opcode = 0x15 // of the reliable datagram service alone
+
+	operationMask = 0x1f
+	transportMask = 0xe0
 )
 
 // Flags are the properties of an opcode. Code asks these, never lists of opcodes.
@@ -93,20 +97,20 @@ const (
 	HasRDETH     // headers in wire order from here …
 	HasDETH      //
 	HasXRCETH    //
+	HasFETH      //
 	HasRETH      //
 	HasAtomicETH //
 	HasAETH      //
 	HasAtomicAck //
 	HasImm       //
-	HasIETH      //
-	HasFETH      // … to here
+	HasIETH      // … to here
 	HasCNP       // sixteen reserved bytes
 	Payload      // may carry payload
 	ConsumesRecv // takes a receive WQE (at its Last packet for a WRITE with immediate)
 )
 
-const headerFlags = HasRDETH | HasDETH | HasXRCETH | HasRETH | HasAtomicETH | HasAETH |
-	HasAtomicAck | HasImm | HasIETH | HasFETH | HasCNP
+const headerFlags = HasRDETH | HasDETH | HasXRCETH | HasFETH | HasRETH | HasAtomicETH | HasAETH |
+	HasAtomicAck | HasImm | HasIETH | HasCNP
 
 // Sizes of the headers in bytes.
 const (
@@ -133,7 +137,8 @@ type info struct {
 	len   uint8 // BTH and extension headers, bytes; 0: undefined opcode
 }
 
-// Info row of the reliable services' operations; the other services derive from it.
+// operations are the rows of the reliable services; the other services derive from
+// them.
 var operations = [32]info{
 	0x00: {name: "SEND First", flags: Send | First | Request | Payload},
 	0x01: {name: "SEND Middle", flags: Send | Middle | Request | Payload},
@@ -216,9 +221,9 @@ func headerLen(f Flags) uint8 {
 		has Flags
 		len int
 	}{
-		{HasRDETH, RDETHLen}, {HasDETH, DETHLen}, {HasXRCETH, XRCETHLen}, {HasRETH, RETHLen},
-		{HasAtomicETH, AtomicETHLen}, {HasAETH, AETHLen}, {HasAtomicAck, AtomicAckLen},
-		{HasImm, ImmLen}, {HasIETH, IETHLen}, {HasFETH, FETHLen}, {HasCNP, CNPReservedLen},
+		{HasRDETH, RDETHLen}, {HasDETH, DETHLen}, {HasXRCETH, XRCETHLen}, {HasFETH, FETHLen},
+		{HasRETH, RETHLen}, {HasAtomicETH, AtomicETHLen}, {HasAETH, AETHLen}, {HasAtomicAck, AtomicAckLen},
+		{HasImm, ImmLen}, {HasIETH, IETHLen}, {HasCNP, CNPReservedLen},
 	} {
 		if f&h.has != 0 {
 			n += h.len

@@ -187,7 +187,7 @@ func (p *Packet) PutHeaders(b []byte) int {
 	b[0] = byte(p.Opcode)
 	b[1] = bit(p.Solicited, 0x80) | bit(p.MigReq, 0x40) | p.Pad&3<<4 | p.TVer&0xf
 	binary.BigEndian.PutUint16(b[2:], p.PKey)
-	binary.BigEndian.PutUint32(b[4:], p.DestQP&0xffffff)
+	binary.BigEndian.PutUint32(b[4:], p.DestQP&mask24)
 	b[4] = bit(p.FECN, 0x80) | bit(p.BECN, 0x40)
 	binary.BigEndian.PutUint32(b[8:], uint32(p.PSN)&PSNMask)
 	b[8] = bit(p.AckReq, 0x80)
@@ -198,16 +198,16 @@ func (p *Packet) PutHeaders(b []byte) int {
 func (p *Packet) putExtensions(b []byte) {
 	f := p.Opcode.Flags()
 	if f&HasRDETH != 0 {
-		binary.BigEndian.PutUint32(b, p.RDETH&0xffffff)
+		binary.BigEndian.PutUint32(b, p.RDETH&mask24)
 		b = b[RDETHLen:]
 	}
 	if f&HasDETH != 0 {
 		binary.BigEndian.PutUint32(b, p.DETH.QKey)
-		binary.BigEndian.PutUint32(b[4:], p.DETH.SrcQP&0xffffff)
+		binary.BigEndian.PutUint32(b[4:], p.DETH.SrcQP&mask24)
 		b = b[DETHLen:]
 	}
 	if f&HasXRCETH != 0 {
-		binary.BigEndian.PutUint32(b, p.XRCSRQ&0xffffff)
+		binary.BigEndian.PutUint32(b, p.XRCSRQ&mask24)
 		b = b[XRCETHLen:]
 	}
 	if f&HasFETH != 0 {
@@ -228,7 +228,7 @@ func (p *Packet) putExtensions(b []byte) {
 		b = b[AtomicETHLen:]
 	}
 	if f&HasAETH != 0 {
-		binary.BigEndian.PutUint32(b, p.AETH.MSN&0xffffff)
+		binary.BigEndian.PutUint32(b, p.AETH.MSN&mask24)
 		b[0] = byte(p.AETH.Syndrome)
 		b = b[AETHLen:]
 	}
@@ -248,6 +248,9 @@ func (p *Packet) putExtensions(b []byte) {
 		clear(b)
 	}
 }
+
+// mask24 selects the bits of a QPN, an EE context, an SRQ number and an MSN.
+const mask24 = 1<<24 - 1
 
 // PadFor is the number of pad bytes that follow n bytes of payload.
 func PadFor(n int) uint8 { return uint8(-n & 3) }

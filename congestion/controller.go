@@ -16,7 +16,8 @@ type Controller interface {
 	Sent(now clock.Time, n int)
 	// Acked tells of packets newly acknowledged; rtt is 0 when it was not measured.
 	Acked(now clock.Time, packets int, rtt time.Duration)
-	// Lost tells that the requester has to go back: packets were lost.
+	// Lost tells that the requester goes back because packets were lost: once for
+	// each time that it does, not for each packet.
 	Lost(now clock.Time)
 	// CNP tells of a congestion notification from the peer.
 	CNP(now clock.Time)

@@ -17,7 +17,8 @@ const (
 
 // Window limits the packets in flight: it starts at min(128 packets, 192 KiB),
 // grows by one packet for each full window acknowledged without loss, and halves
-// on loss, at most once per window. The zero Window is ready to Start.
+// whenever the requester goes back, which it does once per loss. It stays between 2
+// and 2048 packets. The zero Window is ready to Start.
 type Window struct {
 	limit  int // packets
 	acked  int // packets acknowledged since the window last changed

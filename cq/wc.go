@@ -83,24 +83,19 @@ func (o Opcode) Recv() bool { return o >= opcodeReceiveRange }
 // Flags say which optional fields of a WC are set.
 type Flags uint8
 
-// Flags, with the values of ibv_wc_flags.
-const (
-	WithGRH Flags = 1 << 0
-	WithImm Flags = 1 << 1
-	WithInv Flags = 1 << 3
-)
+// WithImm has the value of its namesake in ibv_wc_flags.
+const WithImm Flags = 1 << 1
 
 // WC is a work completion [ibv_wc]. When Status is not [StatusSuccess] only ID,
 // Status, VendorErr and QPN mean anything.
 type WC struct {
-	ID             uint64 // the work request's ID
-	Status         Status
-	Opcode         Opcode
-	Flags          Flags
-	VendorErr      uint32 // transport.Rule that failed the work, 0 if none
-	ByteLen        uint32 // bytes received, read, or written with immediate
-	Imm            uint32 // immediate data, host order, when Flags has WithImm
-	InvalidatedKey uint32 // R_Key invalidated, when Flags has WithInv
-	QPN            uint32 // local queue pair
-	SrcQP          uint32 // remote queue pair
+	ID        uint64 // the work request's ID
+	Status    Status
+	Opcode    Opcode
+	Flags     Flags
+	VendorErr uint32 // transport.Rule that failed the work, 0 if none
+	ByteLen   uint32 // bytes received, read, or written with immediate
+	Imm       uint32 // immediate data, host order, when Flags has WithImm
+	QPN       uint32 // local queue pair
+	SrcQP     uint32 // remote queue pair
 }

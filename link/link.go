@@ -15,10 +15,10 @@ import (
 
 // Limits of the boundary.
 const (
-	MaxSGE     = 16 // pieces of payload in one packet
-	MaxHeader  = 64 // bytes of BTH and extension headers
-	MaxTail    = 8  // bytes of pad and ICRC
-	MaxPayload = 4096
+	MaxSGE     = 16   // pieces of payload in one packet
+	MaxHeader  = 64   // bytes of BTH and extension headers
+	MaxTail    = 8    // bytes of pad and ICRC
+	MaxPayload = 4096 // bytes of payload in one packet
 )
 
 // Link is one attachment to a network: a set of addresses and one or more queues.

@@ -89,7 +89,7 @@ func TestQueueFull(t *testing.T) {
 	require.ErrorIs(t, r.Post(&qp.RecvWR{}), qp.ErrQueueFull)
 }
 
-// TestPostStates proves the table of rc.md: which states take sends and receives.
+// TestPostStates proves which states take sends and which receives (10.3.1).
 func TestPostStates(t *testing.T) {
 	for _, s := range []qp.State{qp.StateReset, qp.StateInit, qp.StateRTR, qp.StateRTS, qp.StateSQD, qp.StateErr} {
 		sq, rq := qp.NewSendQueue(1, 1, 0), qp.NewRecvQueue(1, 1)

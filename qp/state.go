@@ -46,9 +46,9 @@ func (e *StateError) Error() string {
 func remedy(s State) string {
 	switch s {
 	case StateReset:
-		return "; bring it to INIT first (Modify or Connect)"
+		return "; bring it to INIT first for receives, and to RTS for sends (Connect, or Modify)"
 	case StateInit, StateRTR:
-		return "; bring it to RTS first (Modify or Connect)"
+		return "; bring it to RTS first (Connect, or Modify)"
 	case StateErr:
 		return "; only RESET leads out of ERR"
 	default:

@@ -39,7 +39,7 @@ func pathTo(t *testing.T, from, to *simnet.Link) *wire.Path {
 
 // injector sends any bytes from one link to the other.
 func injector(from, to *simnet.Link) func([]byte) error {
-	m := link.Meta{Src: from.Addrs()[0], Dst: to.Addrs()[0], SrcPort: 0xc123, IDKnown: true, Flags: link.DontFragment}
+	m := link.Meta{Src: from.Addrs()[0], Dst: to.Addrs()[0], SrcPort: 0xc123, IDKnown: true, Flags: wire.DontFragment}
 	return func(payload []byte) error {
 		from.Inject(m, payload)
 		return nil

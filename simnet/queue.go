@@ -73,7 +73,7 @@ func (q *queue) reserve(p *wire.Path) *frame {
 		VLAN: p.VLAN,
 	}
 	if p.Dst.Is4() {
-		f.meta.ID, f.meta.IDKnown, f.meta.Flags = q.id, true, link.DontFragment
+		f.meta.ID, f.meta.IDKnown, f.meta.Flags = q.id, true, wire.DontFragment
 		q.id++
 	}
 	q.staged = append(q.staged, f)

@@ -8,6 +8,7 @@ import (
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 var (
@@ -22,7 +23,7 @@ func frameOf(p bth.Packet, payload int) [][]byte {
 	p.MigReq, p.PKey, p.Pad = true, bth.DefaultPKey, bth.PadFor(payload)
 	head := make([]byte, bth.MaxHeaderLen)
 	head = head[:p.PutHeaders(head)]
-	body := make([]byte, payload+int(p.Pad), payload+int(p.Pad)+icrcLen)
+	body := make([]byte, payload+int(p.Pad), payload+int(p.Pad)+wire.ICRCLen)
 	for i := range payload {
 		body[i] = byte(i)
 	}

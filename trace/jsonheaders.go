@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // JSONHeaders is the transport headers of a packet as [JSONLines] writes them, for
@@ -57,7 +58,7 @@ type jsonDETH struct {
 // JSONHeaders returns what can be read of the packet; nil if not even the BTH is
 // whole.
 func (r *Record) JSONHeaders() *JSONHeaders {
-	if len(r.Bytes()) < bth.BTHLen+icrcLen {
+	if len(r.Bytes()) < bth.BTHLen+wire.ICRCLen {
 		return nil
 	}
 	p := &r.Packet

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"github.com/rocinante-rdma/roce/transport"
 )
 
 // JSONLines is a sink that writes one JSON object per packet and line. QPNs, PSNs,
@@ -36,8 +34,8 @@ import (
 //	broken     why the frame is not a whole packet; other fields may be missing
 //	icrc       "good", "inferred", "bad" or "unchecked"
 //	cause      sent: why
-//	action, rule, rule_psn, rule_n   received: what was done, by which rule, and the
-//	           PSN and the count that it speaks of
+//	action, rule, rule_psn   received: what was done, by which rule, and the PSN that
+//	           it speaks of
 //	label      the packet in one line
 //	why        what the stack did and why, in one line
 //	lost       packets of the device, just before this one, that were not recorded
@@ -79,7 +77,6 @@ type jsonPacket struct {
 	Action  string  `json:"action,omitzero"`
 	Rule    string  `json:"rule,omitzero"`
 	RulePSN *uint32 `json:"rule_psn,omitempty"`
-	RuleN   uint32  `json:"rule_n,omitzero"`
 
 	Label string `json:"label"`
 	Why   string `json:"why"`
@@ -124,8 +121,8 @@ func (line *jsonPacket) setReason(r *Record) {
 		return
 	}
 	v := &r.Verdict
-	line.Action, line.Rule, line.RuleN = v.Action.String(), v.Rule.String(), v.N
-	if v.Rule >= transport.RuleInOrder { // the rules on the way to a QP speak of no PSN
+	line.Action, line.Rule = v.Action.String(), v.Rule.String()
+	if v.Rule.HasPSN() {
 		line.RulePSN = (*uint32)(&v.PSN)
 	}
 }

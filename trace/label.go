@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Label says in one line what a packet is: operation, PSN, the extension headers
@@ -96,7 +97,7 @@ func labelResponse(b *strings.Builder, p *bth.Packet, f bth.Flags) {
 
 // labelBroken says what can be said of a frame that is no whole packet.
 func labelBroken(p *bth.Packet, err error, frameLen int) string {
-	if frameLen < bth.BTHLen+icrcLen {
+	if frameLen < bth.BTHLen+wire.ICRCLen {
 		return fmt.Sprintf("%d bytes, too few for a packet", frameLen)
 	}
 	what := strings.TrimPrefix(err.Error(), "bth: ")

@@ -1,6 +1,9 @@
 package trace
 
-import "github.com/rocinante-rdma/roce/bth"
+import (
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/wire"
+)
 
 // Sink is where a [Recorder] writes to: [Pcapng], [JSONLines], [Ladder]. Its
 // methods are called by one goroutine at a time. After its first error a sink is
@@ -28,8 +31,6 @@ type Record struct {
 	Err    error      // why the frame is not a whole packet; Packet then holds what could be read
 }
 
-const icrcLen = 4
-
 // Bytes is the UDP payload, BTH … ICRC.
 func (r *Record) Bytes() []byte { return r.Frame[0] }
 
@@ -45,7 +46,7 @@ func (r *Record) Label() string {
 func (r *Record) parse() {
 	frame := r.Bytes()
 	r.Packet = bth.Packet{}
-	r.Err = r.Packet.Parse(frame[:max(0, len(frame)-icrcLen)], nil)
+	r.Err = r.Packet.Parse(frame[:max(0, len(frame)-wire.ICRCLen)], nil)
 }
 
 // Stats is what a recorder counted, device by device.

@@ -16,6 +16,14 @@ const (
 	Out
 )
 
+// String names the direction: "in" or "out".
+func (d Direction) String() string {
+	if d == Out {
+		return "out"
+	}
+	return "in"
+}
+
 // Event is one packet that a device sent or received, and what the device thought
 // of it. All slices are lent for the duration of the call.
 type Event struct {
@@ -48,6 +56,20 @@ const (
 	ICRCBad
 	ICRCUnchecked
 )
+
+// String says what is known of the ICRC, in one word.
+func (i ICRC) String() string {
+	switch i {
+	case ICRCGood:
+		return "good"
+	case ICRCInferred:
+		return "inferred"
+	case ICRCBad:
+		return "bad"
+	default:
+		return "unchecked"
+	}
+}
 
 // Tap receives one event per packet, after the device has dealt with it. The
 // engine calls it under the shard's lock: it must copy what it keeps, and it must

@@ -39,25 +39,3 @@ func (e *Event) deed() string {
 	}
 	return e.Verdict.String()
 }
-
-// String names the direction: "in" or "out".
-func (d Direction) String() string {
-	if d == Out {
-		return "out"
-	}
-	return "in"
-}
-
-// String says what is known of the ICRC, in one word.
-func (i ICRC) String() string {
-	switch i {
-	case ICRCGood:
-		return "good"
-	case ICRCInferred:
-		return "inferred"
-	case ICRCBad:
-		return "bad"
-	default:
-		return "unchecked"
-	}
-}

@@ -68,7 +68,7 @@ const (
 	RuleFlushed        // work flushed because the QP is in ERR
 	RuleNothingAsked   // response while nothing is outstanding
 
-	NumRules
+	NumRules // how many there are
 )
 
 var ruleWords = [...]string{
@@ -135,5 +135,5 @@ var ruleWords = [...]string{
 // String says the rule in words.
 func (r Rule) String() string { return name(ruleWords[:], uint8(r), "rule") }
 
-// speaksOfPSN reports whether Verdict.PSN says something for the rule.
-func (r Rule) speaksOfPSN() bool { return r >= RuleInOrder }
+// HasPSN reports whether the rule speaks of a PSN: those on the way to a QP do not.
+func (r Rule) HasPSN() bool { return r >= RuleInOrder && r != RuleCNP }

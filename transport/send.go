@@ -11,7 +11,9 @@ const (
 	ClassCNP                       // congestion notification
 )
 
-var classNames = [...]string{"request", "read response", "ack", "cnp"}
+var classNames = [...]string{
+	ClassRequest: "request", ClassReadResponse: "read response", ClassAck: "ack", ClassCNP: "cnp",
+}
 
 // String names the class.
 func (c Class) String() string { return name(classNames[:], uint8(c), "class") }
@@ -47,24 +49,25 @@ const (
 	CauseNAKFatal                  // a request broke a rule
 	CauseMarked                    // congestion was marked
 	CauseInjected                  // sent by a fault script
-	numCauses
+
+	NumCauses // how many there are
 )
 
-var causeWords = [numCauses]string{
-	"first transmission",
-	"retransmission: no acknowledgement in time",
-	"retransmission: the peer reported a gap",
-	"retransmission: a READ or atomic answer was lost",
-	"retransmission: the peer's RNR delay is over",
-	"answer",
-	"answer repeated for a duplicate request",
-	"acknowledges everything up to its PSN",
-	"acknowledges a duplicate: everything up to the newest",
-	"NAK: a request before the one received is missing",
-	"RNR NAK: no receive posted",
-	"NAK: the request broke a rule",
-	"congestion was marked on a received packet",
-	"injected by a fault script",
+var causeWords = [...]string{
+	CauseFirst:        "first transmission",
+	CauseTimeout:      "retransmission: no acknowledgement in time",
+	CauseNAK:          "retransmission: the peer reported a gap",
+	CauseImpliedNAK:   "retransmission: a READ or atomic answer was lost",
+	CauseRNR:          "retransmission: the peer's RNR delay is over",
+	CauseAnswer:       "answer",
+	CauseReplay:       "answer repeated for a duplicate request",
+	CauseAck:          "acknowledges everything up to its PSN",
+	CauseAckDuplicate: "acknowledges a duplicate: everything up to the newest",
+	CauseNAKSequence:  "NAK: a request before the one received is missing",
+	CauseNAKNotReady:  "RNR NAK: no receive posted",
+	CauseNAKFatal:     "NAK: the request broke a rule",
+	CauseMarked:       "congestion was marked on a received packet",
+	CauseInjected:     "injected by a fault script",
 }
 
 // String says the cause in words.
@@ -89,8 +92,14 @@ const (
 )
 
 var blockedWords = [...]string{
-	"not blocked", "no work posted", "state", "send window full", "fence",
-	"READ/atomic limit reached", "waiting out an RNR NAK", "next request cannot be sent",
+	NotBlocked:       "not blocked",
+	BlockedEmpty:     "no work posted",
+	BlockedState:     "state",
+	BlockedWindow:    "send window full",
+	BlockedFence:     "fence",
+	BlockedReadLimit: "READ/atomic limit reached",
+	BlockedRNR:       "waiting out an RNR NAK",
+	BlockedFailing:   "next request cannot be sent",
 }
 
 // String says the reason in words.

@@ -20,7 +20,10 @@ const (
 	Failed                 // the QP went to ERR
 )
 
-var actionNames = [...]string{"dropped", "ignored", "executed", "advanced", "repeated", "refused", "failed"}
+var actionNames = [...]string{
+	Dropped: "dropped", Ignored: "ignored", Executed: "executed", Advanced: "advanced",
+	Repeated: "repeated", Refused: "refused", Failed: "failed",
+}
 
 // String names the action.
 func (a Action) String() string { return name(actionNames[:], uint8(a), "action") }
@@ -31,22 +34,14 @@ func (a Action) String() string { return name(actionNames[:], uint8(a), "action"
 type Verdict struct {
 	Action Action
 	Rule   Rule
-	PSN    bth.PSN // the PSN that the rule speaks of, such as the expected one
-	N      uint32  // the count that the rule speaks of (bytes, packets), or 0
+	PSN    bth.PSN // the PSN that the rule speaks of, such as the expected one; see [Rule.HasPSN]
 }
 
 // String says in words what was done and why.
 func (v Verdict) String() string {
-	return fmt.Sprintf("%s: %s", v.Action, v.reason())
-}
-
-func (v Verdict) reason() string {
-	words := v.Rule.String()
-	if v.Rule.speaksOfPSN() {
+	words := fmt.Sprintf("%s: %s", v.Action, v.Rule)
+	if v.Rule.HasPSN() {
 		words += fmt.Sprintf(" (PSN %d)", v.PSN)
-	}
-	if v.N != 0 {
-		words += fmt.Sprintf(" [%d]", v.N)
 	}
 	return words
 }

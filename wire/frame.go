@@ -122,7 +122,7 @@ func nextHeader(n uint8) error {
 		return nil
 	case 44:
 		return ErrFragment
-	case 0, 43, 50, 51, 60, 135, 139, 140:
+	case 0, 43, 50, 51, 60, 135, 139, 140: // IANA: IPv6 extension header types
 		return ErrExtension
 	}
 	return ErrNotUDP

@@ -43,7 +43,7 @@ func exchange(t *testing.T, a, b *Link) {
 		frames, metas := await(b.queue, len(want))
 		for i, f := range frames {
 			m := metas[i]
-			require.Equal(t, link.Meta{Src: a.addr, Dst: b.addr, SrcPort: wire.Port, ECN: class & 3, Flags: link.DontFragment}, m)
+			require.Equal(t, link.Meta{Src: a.addr, Dst: b.addr, SrcPort: wire.Port, ECN: class & 3, Flags: wire.DontFragment}, m)
 			require.True(t, wire.VerifyICRC(m.Src, m.Dst, m.SrcPort, m.Flags, 0, [2][]byte{f}), "packet %d", i)
 			end := len(f) - 4 - (-len(want[i]) & 3)
 			require.Equal(t, want[i], append([]byte{}, f[end-len(want[i]):end]...))

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 const (
@@ -72,7 +73,7 @@ func (r *receiver) lend(n int, rx []link.Rx) (packets, bytes int) {
 			Meta: link.Meta{
 				Dst:   r.addr,
 				ECN:   ecnOf(r.control[i][:m.Controllen]),
-				Flags: link.DontFragment,
+				Flags: wire.DontFragment,
 			},
 		}
 		rx[packets].Meta.Src, rx[packets].Meta.SrcPort = sender(&r.names[i])

@@ -113,11 +113,26 @@ func defaults() options {
 // connect brings h to RTS towards a peer.
 func (h *host) connect(peerQPN uint32, mine, theirs bth.PSN, o options) {
 	h.t.Helper()
+	h.toInit(o)
+	h.toRTR(peerQPN, theirs, o)
+	h.toRTS(mine, o)
+}
+
+func (h *host) toInit(o options) {
+	h.t.Helper()
 	h.modify(qp.Attr{State: qp.StateInit, PKey: bth.DefaultPKey, Access: o.access}, qp.MaskState|qp.MaskPKey|qp.MaskAccess)
+}
+
+func (h *host) toRTR(peerQPN uint32, theirs bth.PSN, o options) {
+	h.t.Helper()
 	h.modify(qp.Attr{
 		State: qp.StateRTR, PathMTU: testMTU, DestQPN: peerQPN, DestAddr: netip.MustParseAddr("10.0.0.9"),
 		RQPSN: theirs, MaxDestRdAtomic: o.response, MinRNRTimer: 14,
 	}, qp.MaskState|qp.MaskAV|qp.MaskPathMTU|qp.MaskDestQPN|qp.MaskRQPSN|qp.MaskMaxDestRdAtomic|qp.MaskMinRNRTimer)
+}
+
+func (h *host) toRTS(mine bth.PSN, o options) {
+	h.t.Helper()
 	h.modify(qp.Attr{
 		State: qp.StateRTS, SQPSN: mine, Timeout: o.timeout, RetryCount: o.retry, RNRRetry: o.rnr, MaxRdAtomic: o.initiator,
 	}, qp.MaskState|qp.MaskSQPSN|qp.MaskTimeout|qp.MaskRetryCount|qp.MaskRNRRetry|qp.MaskMaxRdAtomic)

@@ -16,7 +16,7 @@ import (
 )
 
 // TestLossOfEachPacket loses every single packet of every operation in turn: data
-// is exact, work completes once, and receives are used once (rc.md's 2, 3, 4).
+// is exact, work completes once, and receives are used once.
 func TestLossOfEachPacket(t *testing.T) {
 	const n = 3*testMTU + 5
 	for _, op := range []qp.Op{qp.OpSend, qp.OpSendImm, qp.OpWrite, qp.OpWriteImm, qp.OpRead} {

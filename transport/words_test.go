@@ -1,0 +1,56 @@
+package transport_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// Every value of the vocabulary has words of its own, and a value beyond has its
+// number.
+func TestWords(t *testing.T) {
+	distinct(t, transport.NumRules, "rule")
+	distinct(t, transport.NumCauses, "cause")
+	distinct(t, transport.BlockedFailing+1, "blocked")
+	distinct(t, transport.ClassCNP+1, "class")
+	distinct(t, transport.Failed+1, "action")
+}
+
+type word interface {
+	~uint8
+	fmt.Stringer
+}
+
+func distinct[W word](t *testing.T, n W, kind string) {
+	t.Helper()
+	require.Equal(t, fmt.Sprintf("%s %d", kind, uint8(n)), n.String())
+	seen := map[string]W{}
+	for w := range n {
+		require.NotRegexp(t, `^`+kind+` \d+$`, w.String())
+		require.NotContains(t, seen, w.String())
+		seen[w.String()] = w
+	}
+}
+
+// A verdict names a PSN where its rule speaks of one.
+func TestVerdict(t *testing.T) {
+	for want, v := range map[string]transport.Verdict{
+		"dropped: undefined opcode":               {Rule: transport.RuleOpcode, PSN: 7},
+		"advanced: congestion notification":       {Action: transport.Advanced, Rule: transport.RuleCNP},
+		"executed: expected request (PSN 7)":      {Action: transport.Executed, Rule: transport.RuleInOrder, PSN: 7},
+		"ignored: nothing is outstanding (PSN 0)": {Action: transport.Ignored, Rule: transport.RuleNothingAsked},
+	} {
+		require.Equal(t, want, v.String())
+	}
+}
+
+// Retransmissions are the causes that say so.
+func TestRetransmission(t *testing.T) {
+	for c := range transport.NumCauses {
+		require.Equal(t, strings.HasPrefix(c.String(), "retransmission:"), c.Retransmission(), c.String())
+	}
+}
