@@ -59,16 +59,13 @@ func (c *Conn) create(p *PD, cfg QPConfig) (err error) {
 		return err
 	}
 	c.recv = newTrack(cfg.RecvCQ, cfg.RecvDepth)
-	words := make([]byte, atomicSize*cfg.SendDepth)
+	words := make([]byte, mr.AtomicSize*cfg.SendDepth)
 	if c.results, err = p.RegMR(words, AccessLocalWrite); err != nil {
 		return err
 	}
 	c.qp, err = p.CreateQP(cfg)
 	return err
 }
-
-// atomicSize is the size of what atomics work on, in bytes.
-const atomicSize = 8
 
 // QP leads to the verbs: to connect, to look at attributes and errors. Posting to
 // it directly, or polling its CQs, confuses the Conn.
@@ -170,14 +167,14 @@ func (c *Conn) post(wr *SendWR, slot int) error {
 
 // atomic carries an atomic out, with the slot's word as the place for its result.
 func (c *Conn) atomic(ctx context.Context, wr *SendWR, at Remote) (result uint64, err error) {
-	if err := at.aim(wr, atomicSize); err != nil {
+	if err := at.aim(wr, mr.AtomicSize); err != nil {
 		return 0, err
 	}
 	_, err = c.send.run(ctx, c.qp, wr.Op.String(), func(slot int) error {
-		wr.SGE = c.results.SGE(slot*atomicSize, atomicSize)
+		wr.SGE = c.results.SGE(slot*mr.AtomicSize, mr.AtomicSize)
 		return c.post(wr, slot)
 	}, func(slot int) {
-		result = mr.LoadUint64(c.results.Bytes()[slot*atomicSize:])
+		result = mr.LoadUint64(c.results.Bytes()[slot*mr.AtomicSize:])
 	})
 	return result, err
 }

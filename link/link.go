@@ -115,11 +115,8 @@ type Meta struct {
 	VLAN     uint16 // tag control information, 0: untagged
 	ID       uint16 // IPv4 identification of the first packet, if IDKnown
 	IDKnown  bool
-	Flags    uint16 // IPv4 flags and fragment offset; DontFragment where the link cannot see them
+	Flags    uint16 // IPv4 flags and fragment offset; wire.DontFragment where the link cannot see them
 }
-
-// DontFragment is the IPv4 flags word of every RoCEv2 packet.
-const DontFragment = 0x4000
 
 // Seeded is implemented by links of a simulated network: a device opened on one
 // draws its keys, QPNs and PSNs from the seed, so that a run repeats to the byte.

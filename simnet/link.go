@@ -47,11 +47,6 @@ type Link struct {
 // LinkOption is an option of [World.Link].
 type LinkOption func(*Link)
 
-// Addrs gives the link more addresses.
-func Addrs(more ...netip.Addr) LinkOption {
-	return func(l *Link) { l.addrs = append(l.addrs, more...) }
-}
-
 // MTU is the largest IP packet in bytes that the link carries, in both directions;
 // larger ones are dropped at the switch.
 func MTU(bytes int) LinkOption { return func(l *Link) { l.mtu = bytes } }

@@ -9,6 +9,7 @@ import (
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/trace"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Two devices of a simulated world feed one ladder; a capture or JSON lines would
@@ -17,7 +18,7 @@ func ExampleNewSync() {
 	rec := trace.NewSync(trace.NewLadder(os.Stdout, trace.LadderOptions{Width: 80}))
 	client, server := rec.Device("client"), rec.Device("server")
 
-	send := trace.Event{
+	send := trace.Event{ICRC: wire.ICRCGood,
 		Dir: trace.Out, QPN: 0x11,
 		Src: netip.MustParseAddr("10.0.0.1"), Dst: netip.MustParseAddr("10.0.0.2"),
 		Frame: [][]byte{{

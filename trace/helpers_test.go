@@ -37,7 +37,7 @@ const (
 
 // sent is an event of device a (10.0.0.1) or b, to the other.
 func sent(at clock.Time, fromA bool, p bth.Packet, payload int, why transport.Cause) *Event {
-	e := &Event{Time: at, Dir: Out, SrcPort: 49152, TrafficClass: 0x6a, Flags: 0x4000, Cause: why}
+	e := &Event{Time: at, Dir: Out, SrcPort: 49152, TrafficClass: 0x6a, Flags: 0x4000, Cause: why, ICRC: wire.ICRCGood}
 	e.Src, e.Dst, e.QPN, p.DestQP = addrA, addrB, qpA, qpB
 	if !fromA {
 		e.Src, e.Dst, e.QPN, p.DestQP = addrB, addrA, qpB, qpA
@@ -134,13 +134,13 @@ func strangers(b Tap, at clock.Time) {
 	b.Packet(e)
 
 	e = sent(at+1000, true, bth.Packet{Opcode: bth.RCSendOnly, PSN: 6}, 8, 0)
-	e.Dir, e.QPN, e.Src, e.ICRC = In, 0, netip.MustParseAddr("10.0.0.9"), ICRCBad
+	e.Dir, e.QPN, e.Src, e.ICRC = In, 0, netip.MustParseAddr("10.0.0.9"), wire.ICRCBad
 	e.Verdict = transport.Verdict{Rule: transport.RuleICRC}
 	b.Packet(e)
 
 	short := *e
 	short.Time, short.Frame = at+2000, [][]byte{{1, 2, 3}}
-	short.ICRC = ICRCUnchecked
+	short.ICRC = wire.ICRCUnchecked
 	short.Verdict.Rule = transport.RuleShort
 	b.Packet(&short)
 }

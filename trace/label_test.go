@@ -5,6 +5,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Every kind of packet has its words, and the numbers in them are of the base that
@@ -73,14 +74,14 @@ func TestWhy(t *testing.T) {
 		e    Event
 		want string
 	}{
-		{Event{Dir: Out, QPN: 0x12}, "QP 0x12: first transmission"},
-		{Event{Dir: Out, QPN: 0x12, Cause: transport.CauseTimeout}, "QP 0x12: retransmission: no acknowledgement in time"},
-		{Event{QPN: 0x12, Verdict: executed(4711)}, "QP 0x12: executed: expected request (PSN 4711)"},
-		{Event{QPN: 0x12, Verdict: executed(4711), ICRC: ICRCInferred}, "QP 0x12: executed: expected request (PSN 4711); ICRC inferred (IPv4 identification unseen)"},
-		{Event{Verdict: transport.Verdict{Rule: transport.RuleNoQP}}, "dropped: no such destination QP"},
-		{Event{Verdict: transport.Verdict{Rule: transport.RuleShort}, ICRC: ICRCUnchecked}, "dropped: packet shorter than its headers, pad and ICRC; ICRC unchecked"},
-		{Event{Verdict: transport.Verdict{Rule: transport.RuleICRC}, ICRC: ICRCBad}, "dropped: bad ICRC: corrupted, or addresses changed in flight"},
-		{Event{Dir: Out, QPN: 1, Cause: transport.CauseInjected, ICRC: ICRCBad}, "QP 0x1: injected by a fault script; ICRC bad"},
+		{Event{Dir: Out, QPN: 0x12, ICRC: wire.ICRCGood}, "QP 0x12: first transmission"},
+		{Event{Dir: Out, QPN: 0x12, Cause: transport.CauseTimeout, ICRC: wire.ICRCGood}, "QP 0x12: retransmission: no acknowledgement in time"},
+		{Event{QPN: 0x12, Verdict: executed(4711), ICRC: wire.ICRCGood}, "QP 0x12: executed: expected request (PSN 4711)"},
+		{Event{QPN: 0x12, Verdict: executed(4711), ICRC: wire.ICRCInferred}, "QP 0x12: executed: expected request (PSN 4711); ICRC inferred (IPv4 identification unseen)"},
+		{Event{Verdict: transport.Verdict{Rule: transport.RuleNoQP}, ICRC: wire.ICRCGood}, "dropped: no such destination QP"},
+		{Event{Verdict: transport.Verdict{Rule: transport.RuleShort}}, "dropped: packet shorter than its headers, pad and ICRC; ICRC unchecked"},
+		{Event{Verdict: transport.Verdict{Rule: transport.RuleICRC}, ICRC: wire.ICRCBad}, "dropped: bad ICRC: corrupted, or addresses changed in flight"},
+		{Event{Dir: Out, QPN: 1, ICRC: wire.ICRCBad}, "QP 0x1: first transmission; ICRC bad"},
 	} {
 		if got := c.e.Why(); got != c.want {
 			t.Errorf("got  %s\nwant %s", got, c.want)

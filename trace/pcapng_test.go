@@ -216,7 +216,7 @@ func TestHostileEvents(t *testing.T) {
 	}
 	for v := range 256 {
 		add(func(e *Event) {
-			e.Dir, e.ICRC, e.Cause = Direction(v), ICRC(v), transport.Cause(v)
+			e.Dir, e.ICRC, e.Cause = Direction(v), wire.ICRC(v), transport.Cause(v)
 			e.Verdict = transport.Verdict{Action: transport.Action(v), Rule: transport.Rule(v)}
 		})
 	}

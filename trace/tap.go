@@ -5,6 +5,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Direction of a packet, seen from the device.
@@ -41,34 +42,9 @@ type Event struct {
 	// Frame is the UDP payload, BTH … ICRC, in pieces.
 	Frame [][]byte
 
-	ICRC    ICRC
+	ICRC    wire.ICRC         // of a packet sent: good
 	Cause   transport.Cause   // Dir == Out: why it was sent
 	Verdict transport.Verdict // Dir == In: what was done with it
-}
-
-// ICRC is what is known of a packet's invariant CRC.
-type ICRC uint8
-
-// ICRC states.
-const (
-	ICRCGood     ICRC = iota // sealed here, or verified with everything known
-	ICRCInferred             // verified by solving for the unseen IPv4 identification: 16 bits strong
-	ICRCBad
-	ICRCUnchecked
-)
-
-// String says what is known of the ICRC, in one word.
-func (i ICRC) String() string {
-	switch i {
-	case ICRCGood:
-		return "good"
-	case ICRCInferred:
-		return "inferred"
-	case ICRCBad:
-		return "bad"
-	default:
-		return "unchecked"
-	}
 }
 
 // Tap receives one event per packet, after the device has dealt with it. The

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Why says in words what the device did and for what reason: the cause of a sent
@@ -18,11 +19,11 @@ func (e *Event) Why() string {
 
 func (e *Event) reason() string {
 	words := e.deed()
-	if e.ICRC == ICRCGood || e.droppedForICRC() {
+	if e.ICRC == wire.ICRCGood || e.droppedForICRC() {
 		return words
 	}
 	words += "; ICRC " + e.ICRC.String()
-	if e.ICRC == ICRCInferred {
+	if e.ICRC == wire.ICRCInferred {
 		words += " (IPv4 identification unseen)"
 	}
 	return words

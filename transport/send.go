@@ -8,11 +8,10 @@ const (
 	ClassRequest      Class = iota // requester: SEND, WRITE, READ request, atomic
 	ClassReadResponse              // responder: READ data and atomic results
 	ClassAck                       // responder: ACK, NAK, RNR NAK
-	ClassCNP                       // congestion notification
 )
 
 var classNames = [...]string{
-	ClassRequest: "request", ClassReadResponse: "read response", ClassAck: "ack", ClassCNP: "cnp",
+	ClassRequest: "request", ClassReadResponse: "read response", ClassAck: "ack",
 }
 
 // String names the class.
@@ -28,7 +27,7 @@ func (c Class) Mask() ClassMask { return 1 << c }
 func (m ClassMask) Has(c Class) bool { return m&c.Mask() != 0 }
 
 // AllClasses is the set of all classes.
-const AllClasses ClassMask = 1<<ClassRequest | 1<<ClassReadResponse | 1<<ClassAck | 1<<ClassCNP
+const AllClasses ClassMask = 1<<ClassRequest | 1<<ClassReadResponse | 1<<ClassAck
 
 // Cause is why a packet is sent. It goes into the trace.
 type Cause uint8
@@ -47,8 +46,6 @@ const (
 	CauseNAKSequence               // a request is missing
 	CauseNAKNotReady               // no receive posted
 	CauseNAKFatal                  // a request broke a rule
-	CauseMarked                    // congestion was marked
-	CauseInjected                  // sent by a fault script
 
 	NumCauses // how many there are
 )
@@ -66,8 +63,6 @@ var causeWords = [...]string{
 	CauseNAKSequence:  "NAK: a request before the one received is missing",
 	CauseNAKNotReady:  "RNR NAK: no receive posted",
 	CauseNAKFatal:     "NAK: the request broke a rule",
-	CauseMarked:       "congestion was marked on a received packet",
-	CauseInjected:     "injected by a fault script",
 }
 
 // String says the cause in words.

@@ -16,7 +16,7 @@ func TestWords(t *testing.T) {
 	distinct(t, transport.NumRules, "rule")
 	distinct(t, transport.NumCauses, "cause")
 	distinct(t, transport.BlockedFailing+1, "blocked")
-	distinct(t, transport.ClassCNP+1, "class")
+	distinct(t, transport.ClassAck+1, "class")
 	distinct(t, transport.Failed+1, "action")
 }
 

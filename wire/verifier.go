@@ -2,18 +2,34 @@ package wire
 
 import "net/netip"
 
-// ICRC is what the invariant CRC of a received packet says.
+// ICRC is what is known of a packet's invariant CRC.
 type ICRC uint8
 
 // Results of a check.
 const (
+	// ICRCUnchecked: nothing is known.
+	ICRCUnchecked ICRC = iota
 	// ICRCBad: the packet is damaged, or its headers are not what the caller said.
-	ICRCBad ICRC = iota
+	ICRCBad
 	// ICRCGood: right for an identification that was known or expected.
 	ICRCGood
 	// ICRCInferred: right for some identification. That is 16 bits strong.
 	ICRCInferred
 )
+
+// String says it in one word.
+func (i ICRC) String() string {
+	switch i {
+	case ICRCBad:
+		return "bad"
+	case ICRCGood:
+		return "good"
+	case ICRCInferred:
+		return "inferred"
+	default:
+		return "unchecked"
+	}
+}
 
 // Verifier checks the ICRC of the packets of one receive queue. It keeps a little
 // state per peer, in a fixed table without lock or map: the flow last seen, so that

@@ -14,8 +14,8 @@ type Counters struct {
 	QPErrors             uint64 // QPs gone to ERR
 	CQOverflows          uint64
 
-	ByRule  [transport.NumRules]uint64          // received packets, by the rule that decided their fate
-	ByCause [transport.CauseInjected + 1]uint64 // sent packets, by why they were sent
+	ByRule  [transport.NumRules]uint64  // received packets, by the rule that decided their fate
+	ByCause [transport.NumCauses]uint64 // sent packets, by why they were sent
 }
 
 // All goes through the counters that are not zero, with their names.

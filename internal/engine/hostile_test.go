@@ -36,7 +36,7 @@ func newRig(t testing.TB) *rig {
 	r.pair = newPair(t, withTap(r))
 	r.meta = link.Meta{
 		Src: r.la.Addrs()[0], Dst: r.lb.Addrs()[0], SrcPort: 0xc001,
-		ID: 77, IDKnown: true, Flags: link.DontFragment,
+		ID: 77, IDKnown: true, Flags: wire.DontFragment,
 	}
 	return r
 }
@@ -147,7 +147,7 @@ func TestICRCIsChecked(t *testing.T) {
 	hidden := m
 	hidden.IDKnown = false
 	require.NotEqual(t, transport.RuleICRC, r.inject(t, hidden, good))
-	require.Equal(t, trace.ICRCInferred, r.last.ICRC)
+	require.Equal(t, wire.ICRCInferred, r.last.ICRC)
 	require.EqualValues(t, 1, r.b.shard.Counters().ICRCInferred)
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/link"
-	"github.com/rocinante-rdma/roce/trace"
 	"github.com/rocinante-rdma/roce/transport"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -80,20 +79,20 @@ func (s *Shard) receivePacket(p [2][]byte, meta *link.Meta, index int) {
 
 // admit makes the checks on a packet's way to its QP (IBTA vol. 1, 9.6) and parses
 // it into s.packet. It returns RuleNone if the QP's machine shall have it.
-func (s *Shard) admit(p [2][]byte, meta *link.Meta, index int) (*QP, trace.ICRC, transport.Rule) {
+func (s *Shard) admit(p [2][]byte, meta *link.Meta, index int) (*QP, wire.ICRC, transport.Rule) {
 	n := len(p[0]) + len(p[1])
 	switch {
 	case n < bth.BTHLen+wire.ICRCLen:
-		return nil, trace.ICRCUnchecked, transport.RuleShort
+		return nil, wire.ICRCUnchecked, transport.RuleShort
 	case len(p[0]) < bth.BTHLen:
-		return nil, trace.ICRCUnchecked, transport.RuleFragment
+		return nil, wire.ICRCUnchecked, transport.RuleFragment
 	}
 	icrc := s.checkICRC(p, meta, index)
-	if icrc == trace.ICRCBad {
+	if icrc == wire.ICRCBad {
 		return nil, icrc, transport.RuleICRC
 	}
-	body := cut(p, 0, n-wire.ICRCLen)
-	// The length was checked: this cannot fail.
+	// The length was checked: neither can fail.
+	body, _ := wire.StripICRC(p)
 	_ = s.packet.ParseBTH(body[0])
 	q, rule := s.route(meta)
 	if rule == transport.RuleNone {
@@ -103,22 +102,15 @@ func (s *Shard) admit(p [2][]byte, meta *link.Meta, index int) (*QP, trace.ICRC,
 }
 
 // checkICRC verifies the invariant CRC, as strongly as what the link saw allows.
-func (s *Shard) checkICRC(p [2][]byte, meta *link.Meta, index int) trace.ICRC {
-	var result wire.ICRC
+func (s *Shard) checkICRC(p [2][]byte, meta *link.Meta, index int) wire.ICRC {
 	if meta.IDKnown || !meta.Src.Is4() {
-		result = s.verifier.Verify(meta.Src, meta.Dst, meta.SrcPort, meta.Flags, meta.ID+uint16(index), p)
-	} else {
-		result = s.verifier.Infer(meta.Src, meta.Dst, meta.SrcPort, index, p)
+		return s.verifier.Verify(meta.Src, meta.Dst, meta.SrcPort, meta.Flags, meta.ID+uint16(index), p)
 	}
-	switch result {
-	case wire.ICRCGood:
-		return trace.ICRCGood
-	case wire.ICRCInferred:
+	icrc := s.verifier.Infer(meta.Src, meta.Dst, meta.SrcPort, index, p)
+	if icrc == wire.ICRCInferred {
 		s.counters.ICRCInferred++
-		return trace.ICRCInferred
-	default:
-		return trace.ICRCBad
 	}
+	return icrc
 }
 
 // route finds the QP that the parsed base header names, and checks that the packet

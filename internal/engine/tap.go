@@ -4,10 +4,11 @@ import (
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/trace"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // tapReceived tells the tap of a received packet.
-func (s *Shard) tapReceived(p [2][]byte, meta *link.Meta, index int, q *QP, icrc trace.ICRC, v transport.Verdict) {
+func (s *Shard) tapReceived(p [2][]byte, meta *link.Meta, index int, q *QP, icrc wire.ICRC, v transport.Verdict) {
 	s.pieces[0], s.pieces[1] = p[0], p[1]
 	n := 1
 	if len(p[1]) > 0 {
@@ -37,8 +38,8 @@ func (s *Shard) tapSent(q *QP) {
 	s.event = trace.Event{
 		Time: s.now, Dir: trace.Out, QPN: q.qpn,
 		Src: q.path.Src, Dst: q.path.Dst, SrcPort: q.path.SrcPort, TrafficClass: q.path.TrafficClass,
-		ID: s.slot.ID, IDKnown: true, Flags: link.DontFragment,
-		Frame: s.pieces[:n], ICRC: trace.ICRCGood, Cause: s.out.Why,
+		ID: s.slot.ID, IDKnown: true, Flags: wire.DontFragment,
+		Frame: s.pieces[:n], ICRC: wire.ICRCGood, Cause: s.out.Why,
 	}
 	s.tap.Packet(&s.event)
 }

@@ -16,7 +16,7 @@ const (
 // bulk is what may fill the link's room but for one slot; urgent takes that too.
 const (
 	bulk   = 1<<transport.ClassRequest | 1<<transport.ClassReadResponse
-	urgent = 1<<transport.ClassAck | 1<<transport.ClassCNP
+	urgent = 1 << transport.ClassAck
 )
 
 // transmit sends what the ready QPs have. An acknowledgement may make way for a

@@ -13,6 +13,7 @@ import (
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/trace"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -90,6 +91,7 @@ func TestGoldenOwn(t *testing.T) {
 	for i, p := range c.annotate() {
 		at := clock.Time(i * 10_000)
 		e := trace.Event{
+			ICRC: wire.ICRCGood,
 			Time: at, Dir: trace.Out, QPN: qpns[p.Src], Src: p.Src, Dst: p.Dst, SrcPort: p.SrcPort,
 			ID: p.ID, IDKnown: true, Flags: p.Flags, Frame: [][]byte{p.Frame},
 		}

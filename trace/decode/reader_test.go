@@ -15,6 +15,7 @@ import (
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/trace"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // readBytes returns the records of a capture in memory and the error that ends it.
@@ -156,6 +157,7 @@ func TestOwnCaptureKeepsComments(t *testing.T) {
 	var b bytes.Buffer
 	rec := trace.NewSync(trace.NewPcapng(&b, dawn))
 	rec.Device("alice").Packet(&trace.Event{
+		ICRC: wire.ICRCGood,
 		Time: clock.Time(1500), Dir: trace.Out, QPN: 0x10, Src: alice, Dst: bob, SrcPort: 50000,
 		ID: 1001, IDKnown: true, Flags: 0x4000, Frame: [][]byte{frame}, Cause: transport.Cause(0),
 	})
