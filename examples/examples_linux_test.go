@@ -69,10 +69,8 @@ func addAddress(t *testing.T, name, prefix string) {
 	t.Helper()
 	l, err := netlink.LinkByName(name)
 	require.NoError(t, err)
-	a, err := netlink.ParseAddr(prefix)
-	require.NoError(t, err)
-	require.NoError(t, netlink.AddrAdd(l, a))
 	require.NoError(t, netlink.LinkSetUp(l))
+	require.NoError(t, testenv.AddAddress(l, prefix))
 }
 
 // process is a running example.

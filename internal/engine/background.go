@@ -14,7 +14,7 @@ const (
 
 // background leads when nobody else does.
 func (s *Shard) background() {
-	tick := time.NewTimer(guard)
+	tick := time.NewTimer(0) // nobody leads yet
 	defer tick.Stop()
 	b := backgroundGoal{shard: s}
 	for s.failure.Load() == nil {

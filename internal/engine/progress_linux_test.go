@@ -81,6 +81,9 @@ func TestBlockingPingPongLosesNoWakeUp(t *testing.T) {
 			}
 			r := newRunning(t, c.mode)
 			ctx := testContext(t)
+			for s, q := range map[*side]*QP{r.a: r.qa, r.b: r.qb} { // before the first message
+				require.NoError(t, q.PostRecv(&qp.RecvWR{ID: 1, SGE: s.sge(0, 64)}))
+			}
 			var both sync.WaitGroup
 			both.Go(func() { pingPong(ctx, t, r.b, r.qb, rounds, false) })
 			both.Go(func() { pingPong(ctx, t, r.a, r.qa, rounds, true) })
@@ -90,7 +93,8 @@ func TestBlockingPingPongLosesNoWakeUp(t *testing.T) {
 	}
 }
 
-// pingPong receives rounds messages and answers each; the client begins.
+// pingPong receives rounds messages and answers each; the client begins. The first
+// receive is posted.
 func pingPong(ctx context.Context, t *testing.T, s *side, q *QP, rounds int, client bool) {
 	recv := qp.RecvWR{ID: 1, SGE: s.sge(0, 64)}
 	send := qp.SendWR{ID: 2, Op: qp.OpSend, SGE: s.sge(64, 64), Flags: qp.Signaled}
@@ -99,9 +103,6 @@ func pingPong(ctx context.Context, t *testing.T, s *side, q *QP, rounds int, cli
 			t.Errorf("%s: %v", s.link.Name(), err)
 		}
 		return err == nil
-	}
-	if !check(q.PostRecv(&recv)) {
-		return
 	}
 	if client {
 		check(q.PostSend(&send))

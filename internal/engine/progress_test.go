@@ -17,7 +17,7 @@ func mustComeBack(t *testing.T, f func(r *running)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		_, r := bubblePair(t)
-		<-r.a.shard.lead
+		r.a.shard.takeLead()
 		for r.a.shard.Poll() { // nothing else shall keep it awake
 		}
 		back := make(chan struct{})
@@ -36,6 +36,14 @@ func mustComeBack(t *testing.T, f func(r *running)) {
 		}
 		r.a.shard.release()
 	})
+}
+
+// takeLead takes leadership from the background, as a waiter does.
+func (s *Shard) takeLead() {
+	s.waiters.Add(1)
+	s.kick()
+	<-s.lead
+	s.waiters.Add(-1)
 }
 
 // sleepyGoal is never reached, but something happens before the leader sleeps.
@@ -93,9 +101,12 @@ func TestBackgroundStaysAwayFromPollers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, r := bubblePair(t)
 		s, out := r.a.shard, make([]cq.WC, 1)
-		for range 20 * frequentPolls {
+		for i := range 20 * frequentPolls {
 			r.a.cq.Poll(out)
 			time.Sleep(guard / (2 * frequentPolls))
+			if i == 4*frequentPolls {
+				s.kick() // as a packet does that arrives meanwhile
+			}
 		}
 		require.False(t, s.backgroundLeads.Load(), "polled %d times", s.polls.Load())
 		time.Sleep(3 * guard)

@@ -353,12 +353,7 @@ func makeNamespace(prefixes []string) (fd int, err error) {
 		return -1, err
 	}
 	for _, p := range prefixes {
-		a, err := netlink.ParseAddr(p)
-		if err != nil {
-			return -1, err
-		}
-		a.Flags = unix.IFA_F_NODAD
-		if err := netlink.AddrAdd(lo, a); err != nil {
+		if err := testenv.AddAddress(lo, p); err != nil {
 			return -1, err
 		}
 	}

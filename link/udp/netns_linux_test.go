@@ -40,28 +40,7 @@ func up(t *testing.T, name string) netlink.Link {
 
 func addAddress(t *testing.T, l netlink.Link, prefix string) {
 	t.Helper()
-	a, err := netlink.ParseAddr(prefix)
-	require.NoError(t, err)
-	if a.IP.To4() == nil {
-		a.Flags = unix.IFA_F_NODAD
-	}
-	added := localRoutes(t)
-	require.NoError(t, netlink.AddrAdd(l, a))
-	for u := range added {
-		if u.Type == unix.RTM_NEWROUTE && u.Table == unix.RT_TABLE_LOCAL && u.Dst != nil && u.Dst.IP.Equal(a.IP) {
-			return
-		}
-	}
-}
-
-// localRoutes tells of changes of routes. IPv6 makes an address local some time
-// after it was added, from a work queue: until then packets to it are lost.
-func localRoutes(t *testing.T) <-chan netlink.RouteUpdate {
-	t.Helper()
-	updates, done := make(chan netlink.RouteUpdate, 64), make(chan struct{})
-	require.NoError(t, netlink.RouteSubscribe(updates, done))
-	t.Cleanup(func() { close(done) })
-	return updates
+	require.NoError(t, testenv.AddAddress(l, prefix))
 }
 
 // addVeth adds the veth pair va, vb: va with 10.9.0.1/24, vb without address.
