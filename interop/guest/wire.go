@@ -33,9 +33,9 @@ func (d Direction) String() string {
 	return "to guest"
 }
 
-// Filter sees an Ethernet frame on its way and may change its bytes in place.
-// A frame for which it returns true is lost.
-type Filter func(d Direction, frame []byte) (drop bool)
+// Filter sees an Ethernet frame on its way, may change its bytes in place, and says
+// how many copies of it arrive: 1 lets it pass, 0 loses it, 2 doubles it.
+type Filter func(d Direction, frame []byte) (copies int)
 
 // inboxFrames bounds the frames that wait for a reader.
 const inboxFrames = 8192
@@ -144,29 +144,45 @@ func (w *Wire) fromGuest(frame []byte) {
 	if w.rec != nil {
 		w.rec.frame(frame)
 	}
-	drop := w.filter != nil && w.filter(FromGuest, frame)
+	copies := w.filtered(FromGuest, frame)
 	var answer []byte
-	if !drop {
+	if copies > 0 {
 		w.learn(frame)
 		answer = w.answer(frame)
 	}
 	w.mu.Unlock()
 	switch {
-	case drop:
+	case copies == 0:
 		w.recycle(frame)
 	case answer != nil:
 		w.recycle(frame)
 		_ = w.WriteFrame(answer) // fails only when the guest is going away
 	default:
-		select {
-		case w.inbox <- frame:
-		default:
-			w.overflow.Add(1)
+		for range copies - 1 {
+			w.deliver(append(w.buffer()[:0], frame...))
 		}
-		if l := w.link.Load(); l != nil {
-			l.arrived()
-		}
+		w.deliver(frame)
 	}
+}
+
+// deliver puts a frame into the inbox.
+func (w *Wire) deliver(frame []byte) {
+	select {
+	case w.inbox <- frame:
+	default:
+		w.overflow.Add(1)
+	}
+	if l := w.link.Load(); l != nil {
+		l.arrived()
+	}
+}
+
+// filtered is what the filter says; the caller holds the lock.
+func (w *Wire) filtered(d Direction, frame []byte) (copies int) {
+	if w.filter == nil {
+		return 1
+	}
+	return w.filter(d, frame)
 }
 
 // ReadFrame returns the guest's next frame, which is the caller's. It waits
@@ -190,26 +206,25 @@ func (w *Wire) ReadFrame(ctx context.Context) ([]byte, error) {
 // WriteFrame sends a frame to the guest, waiting while QEMU takes none. The
 // filter may change the frame's bytes.
 func (w *Wire) WriteFrame(frame []byte) error {
-	if !w.pass(frame) {
-		return nil
-	}
-	if _, err := w.conn.Write(frame); err != nil {
-		return fmt.Errorf("guest: send to the guest: %w", err)
+	for range w.pass(frame) {
+		if _, err := w.conn.Write(frame); err != nil {
+			return fmt.Errorf("guest: send to the guest: %w", err)
+		}
 	}
 	return nil
 }
 
-// pass filters and records a frame to the guest; false: it is lost.
-func (w *Wire) pass(frame []byte) bool {
+// pass filters and records a frame to the guest, and says how often to send it.
+func (w *Wire) pass(frame []byte) (copies int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.filter != nil && w.filter(ToGuest, frame) {
-		return false
-	}
+	copies = w.filtered(ToGuest, frame)
 	if w.rec != nil {
-		w.rec.frame(frame)
+		for range copies {
+			w.rec.frame(frame)
+		}
 	}
-	return true
+	return copies
 }
 
 // SetFilter installs the filter of both directions; nil lets all pass. Calls

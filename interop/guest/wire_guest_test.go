@@ -71,13 +71,16 @@ func oneSend(ctx context.Context, t *testing.T, g *Guest, l link.Link, gid int, 
 	require.NoError(t, qp.Connect(ctx, PeerConnect{QPN: qpn, PSN: 1, GID: own, TrafficClass: 0x22}))
 
 	lost := 0
-	g.Wire().SetFilter(func(d Direction, f []byte) bool {
+	g.Wire().SetFilter(func(d Direction, f []byte) int {
 		frame, err := wire.ParseFrame(f)
 		if d == ToGuest || err != nil || frame.DstPort != wire.Port {
-			return false
+			return 1
 		}
-		lost++
-		return lost == 1
+		if lost == 0 {
+			lost++
+			return 0
+		}
+		return 1
 	})
 	defer g.Wire().SetFilter(nil)
 	require.NoError(t, qp.Post(ctx, PeerWR{ID: 1, Op: PeerSend, Mem: PeerMem{Region: r, N: 100}}))

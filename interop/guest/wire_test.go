@@ -127,30 +127,32 @@ func TestWireFiltersAndRecords(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "wire.pcap")
 	stop, err := a.Record(file)
 	require.NoError(t, err)
-	n := 0
-	a.SetFilter(func(d Direction, f []byte) bool {
+	a.SetFilter(func(d Direction, f []byte) (copies int) {
 		if d == FromGuest {
-			return false
+			return 2
 		}
-		n++
-		f[20]++ // marks
-		return n == 2
+		copies = int(f[20])
+		f[20] += 10 // marks
+		return copies
 	})
-	for i := range 3 {
-		require.NoError(t, a.WriteFrame(append(make([]byte, 20), byte(10*i))))
+	for _, copies := range []byte{0, 2, 1} {
+		require.NoError(t, a.WriteFrame(append(make([]byte, 20), copies)))
 	}
-	for _, want := range []byte{1, 21} {
+	for _, want := range []byte{12, 12, 11} {
 		f, err := b.ReadFrame(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, want, f[20])
 	}
-	require.NoError(t, b.WriteFrame(make([]byte, 60)))
-	_, err = a.ReadFrame(t.Context())
-	require.NoError(t, err)
+	require.NoError(t, b.WriteFrame(append(make([]byte, 59), 7)))
+	for range 2 {
+		f, err := a.ReadFrame(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, append(make([]byte, 59), 7), f)
+	}
 	require.NoError(t, stop())
 
 	testenv.Need(t, testenv.Tshark)
 	out, err := exec.Command("tshark", "-r", file, "-T", "fields", "-e", "frame.len").CombinedOutput()
 	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "21\n21\n60\n")
+	require.Contains(t, string(out), "21\n21\n21\n60\n")
 }

@@ -42,7 +42,8 @@ type wireQueue struct {
 type txFrame struct {
 	buf    [maxTxFrame]byte
 	len    int
-	passed bool // by the filter
+	passed bool // by the filter, which said how many copies to send
+	copies int  // still to send
 }
 
 func newWireQueue(l *wireLink) (*wireQueue, error) {
@@ -105,11 +106,12 @@ func (q *wireQueue) Flush() (pending int, err error) {
 	for q.n > 0 {
 		f := &q.tx[q.first]
 		if !f.passed {
-			f.passed = q.l.w.pass(f.buf[:f.len])
+			f.copies, f.passed = q.l.w.pass(f.buf[:f.len]), true
 		}
-		if f.passed {
+		for f.copies > 0 {
 			switch err := q.sendFrame(f.buf[:f.len]); {
 			case err == nil:
+				f.copies--
 			case errors.Is(err, syscall.EAGAIN):
 				return q.n, nil
 			default:

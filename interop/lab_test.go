@@ -1,0 +1,177 @@
+//go:build linux
+
+package interop
+
+import (
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/rocinante-rdma/roce"
+	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/interop/guest"
+)
+
+// lab is a guest on a wire, and our device at the other end of it.
+type lab struct {
+	g   *guest.Guest
+	dev *roce.Device
+	tap *wiretap
+}
+
+// newLab boots a kernel, which runs until the test ends.
+func newLab(t *testing.T, k guest.Kernel) *lab {
+	t.Helper()
+	g := guest.BootForTest(t, k, guest.Config{})
+	link, err := g.Wire().Link()
+	require.NoError(t, err)
+	dev, err := roce.Open(link)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, dev.Close()) })
+	return &lab{g, dev, newWiretap(g.Wire())}
+}
+
+// watched runs a suite and holds all of its traffic against the decoder, the ICRC and
+// tshark. It returns what was seen.
+func (l *lab) watched(t *testing.T, suite func()) (seen []*sighting) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "wire.pcap")
+	stop, err := l.g.Wire().Record(file)
+	require.NoError(t, err)
+	mark := l.tap.mark()
+	suite()
+	require.NoError(t, stop())
+	seen = l.tap.since(mark)
+	require.Zero(t, l.g.Wire().Overflow(), "frames that our end was too slow for")
+	t.Run("capture", func(t *testing.T) {
+		testenv.Need(t, testenv.Tshark)
+		packets := readPackets(t, file)
+		require.NotEmpty(t, packets)
+		requireSoundCapture(t, file, packets)
+	})
+	return seen
+}
+
+// family is one of the two IP protocols.
+type family struct {
+	name        string
+	gid         int // index in the guest's table
+	host, guest netip.Addr
+}
+
+var families = []family{
+	{"IPv4", guest.GIDIndexIPv4, guest.HostIPv4.Addr(), guest.GuestIPv4.Addr()},
+	{"IPv6", guest.GIDIndexIPv6, guest.HostIPv6.Addr(), guest.GuestIPv6.Addr()},
+}
+
+// bench holds what all connections over one family share: a protection domain and a
+// region at either end.
+type bench struct {
+	*lab
+	family
+	pd     *roce.PD
+	mem    *roce.MR
+	peer   *guest.Peer
+	region *guest.PeerRegion
+}
+
+// newBench lasts until the test ends.
+func newBench(t *testing.T, l *lab, f family) *bench {
+	t.Helper()
+	b := &bench{lab: l, family: f}
+	var err error
+	b.pd, err = l.dev.AllocPD()
+	require.NoError(t, err)
+	b.mem, err = b.pd.RegMR(make([]byte, memorySize), allRights)
+	require.NoError(t, err)
+	b.peer, err = l.g.StartPeer(bounded(t), guest.PeerConfig{GIDIndex: f.gid})
+	require.NoError(t, err)
+	b.region, err = b.peer.Register(bounded(t), memorySize, guest.AccessAll)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, b.peer.Close())
+		require.NoError(t, b.mem.Close())
+		require.NoError(t, b.pd.Close())
+	})
+	return b
+}
+
+const allRights = roce.AccessLocalWrite | roce.AccessRemoteWrite | roce.AccessRemoteRead | roce.AccessRemoteAtomic
+
+// gidIndex is the index of the family's address in our device's table.
+func (b *bench) gidIndex() int {
+	return slices.IndexFunc(b.dev.GIDs(), func(g roce.GID) bool { return g.Addr() == b.host })
+}
+
+// settings are those of both ends of a connection.
+type settings struct {
+	access                   roce.Access // of peers to the queue pairs; 0: all
+	timeout, retry, rnrRetry int
+}
+
+// patient settings are for connections over which nothing is lost: a slow guest must
+// not look like a loss.
+var patient = settings{timeout: 18, retry: 7, rnrRetry: 7}
+
+// pair is a connection.
+type pair struct {
+	ours   *ourEnd
+	kernel *kernelEnd
+}
+
+// What both ends are told. They begin shortly before the PSN wraps around.
+const (
+	firstPSN = 0xfffffd
+	pathMTU  = 1024
+	rdAtomic = 4 // READs and atomics under way at once
+)
+
+// connect makes a connection, which lasts until the test ends.
+func (b *bench) connect(t *testing.T, s settings) *pair {
+	t.Helper()
+	p := &pair{&ourEnd{mem: b.mem}, &kernelEnd{peer: b.peer, mem: b.region}}
+	if s.access == 0 {
+		s.access = allRights &^ roce.AccessLocalWrite
+	}
+	const depth = 64
+	var err error
+	p.ours.cq, err = b.dev.CreateCQ(2 * depth)
+	require.NoError(t, err)
+	p.ours.qp, err = b.pd.CreateQP(roce.QPConfig{SendCQ: p.ours.cq, Access: s.access, GIDIndex: b.gidIndex()})
+	require.NoError(t, err)
+	t.Cleanup(func() { p.ours.destroy(t) })
+	p.kernel.qp, err = b.peer.NewQP(bounded(t), guest.PeerQPConfig{PSN: firstPSN, Access: guest.Access(s.access)})
+	require.NoError(t, err)
+	t.Cleanup(func() { p.kernel.destroy(t) })
+
+	require.NoError(t, p.ours.qp.Connect(
+		roce.Info{GID: b.guest, QPN: p.kernel.qp.QPN, PSN: firstPSN, MTU: pathMTU, RdAtomic: rdAtomic},
+		roce.WithRetry(uint8(s.timeout), uint8(s.retry), uint8(s.rnrRetry)),
+		func(a *roce.QPAttr) { a.SQPSN = firstPSN },
+	))
+	reads := rdAtomic
+	require.NoError(t, p.kernel.qp.Connect(bounded(t), guest.PeerConnect{
+		QPN: p.ours.qp.QPN(), PSN: firstPSN, GID: b.host, MTU: pathMTU,
+		Timeout: &s.timeout, Retry: &s.retry, RNRRetry: &s.rnrRetry, Reads: &reads, RemoteReads: &reads,
+	}))
+	return p
+}
+
+// way is a direction of a connection: who requests, and who responds.
+type way struct {
+	name     string
+	requests guest.Direction // on the wire
+}
+
+var ways = []way{{"roce to rxe", guest.ToGuest}, {"rxe to roce", guest.FromGuest}}
+
+// ends returns the requester and the responder.
+func (w way) ends(p *pair) (req, resp end) {
+	if w.requests == guest.ToGuest {
+		return p.ours, p.kernel
+	}
+	return p.kernel, p.ours
+}
