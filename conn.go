@@ -71,7 +71,8 @@ func (c *Conn) create(p *PD, cfg QPConfig) (err error) {
 // it directly, or polling its CQs, confuses the Conn.
 func (c *Conn) QP() *QP { return c.qp }
 
-// Send sends src as one message. It returns nil once the peer has it.
+// Send sends src as one message. It returns nil once the peer has it. A peer that
+// never receives is waited for without end, unless ctx or [WithRetry] sets one.
 func (c *Conn) Send(ctx context.Context, src SGE) error {
 	return c.do(ctx, &SendWR{Op: OpSend, SGE: src})
 }

@@ -24,10 +24,13 @@
 // # Memory
 //
 // A buffer in a posted work request belongs to the device until the work
-// completes; a region belongs to it until [MR.Close] returns. The device writes to
-// memory that peers may write at any time: see [AccessPolled] for looking at it
-// without waiting for a completion. Unmapping or truncating memory under a live
-// region kills the process.
+// completes; a region belongs to it until [MR.Close] returns. Unmapping or
+// truncating memory under a live region kills the process.
+//
+// The device writes to memory that peers may write at any time. A program sees what
+// they wrote, and the race detector agrees, after a completion that tells of it (a
+// message, or a WRITE with immediate), after [MR.Close], or by [MR.LoadUint64] with
+// [AccessPolled]. That the peer said so over another connection is not enough.
 //
 // # Errors
 //

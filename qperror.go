@@ -38,7 +38,7 @@ func (e *QPError) remedy() string {
 	case transport.RuleRemoteAccess:
 		return "check key, address, length and rights of the peer's memory region, and that it is in the PD of the peer's QP"
 	case transport.RuleRemoteInvalid:
-		return "check that both ends use the same path MTU, that the peer's receives are long enough, and what its QP and READ limits permit"
+		return "check that both ends use the same path MTU, that the peer's receives are long enough, what its QP and READ limits permit, and that an atomic's address is a multiple of 8"
 	case transport.RuleRemoteOp:
 		return "look at the peer: it could not carry the request out"
 	case transport.RuleTooLong:
@@ -52,6 +52,18 @@ func (e *QPError) remedy() string {
 		return "check that the SGEs lie in regions with local write access that are not closed yet"
 	case transport.RuleLength, transport.RuleDMALength:
 		return "check that both ends use the same path MTU"
+	default:
+		return ""
+	}
+}
+
+// waitedFor says in words what kept work from completing, if the peer did.
+func (q *QP) waitedFor() string {
+	switch s := q.Stats(); {
+	case s.RNRWaits > 0:
+		return fmt.Sprintf("; the peer said %d times that it has no receive posted", s.RNRWaits)
+	case s.Timeouts > 0:
+		return fmt.Sprintf("; the peer was silent for %d timeouts", s.Timeouts)
 	default:
 		return ""
 	}

@@ -28,3 +28,10 @@ func TestErrorsOfCompletions(t *testing.T) {
 	require.EqualValues(t, 7, plain.WRID)
 	require.ErrorContains(t, refused, "refused by the peer")
 }
+
+// TestCompletionsInWords proves that a WC prints what means anything in it.
+func TestCompletionsInWords(t *testing.T) {
+	require.Equal(t, "work 7 on QP 0x11: Work Request Flushed Error", cq.WC{ID: 7, QPN: 0x11, Status: cq.StatusFlushed, ByteLen: 9}.String())
+	require.Equal(t, "work 7 on QP 0x11: RDMA_READ of 9 bytes", cq.WC{ID: 7, QPN: 0x11, Opcode: cq.OpRDMARead, ByteLen: 9}.String())
+	require.Equal(t, "work 0 on QP 0x11: RECV of 3 bytes, immediate 0xff", cq.WC{QPN: 0x11, Opcode: cq.OpRecv, ByteLen: 3, Flags: cq.WithImm, Imm: 255}.String())
+}

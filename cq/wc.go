@@ -99,3 +99,15 @@ type WC struct {
 	QPN       uint32 // local queue pair
 	SrcQP     uint32 // remote queue pair
 }
+
+// String shows the fields that mean anything.
+func (w WC) String() string {
+	switch {
+	case w.Status != StatusSuccess:
+		return fmt.Sprintf("work %d on QP 0x%x: %s", w.ID, w.QPN, w.Status)
+	case w.Flags&WithImm != 0:
+		return fmt.Sprintf("work %d on QP 0x%x: %s of %d bytes, immediate 0x%x", w.ID, w.QPN, w.Opcode, w.ByteLen, w.Imm)
+	default:
+		return fmt.Sprintf("work %d on QP 0x%x: %s of %d bytes", w.ID, w.QPN, w.Opcode, w.ByteLen)
+	}
+}

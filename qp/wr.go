@@ -60,9 +60,12 @@ type SendWR struct {
 	ID    uint64 // returned in the completion
 	Op    Op
 	Flags Flags
-	SGE   SGE    // the local buffer, when there is one piece (Len 0: none)
-	SGL   []SGE  // the local buffer in several pieces; then SGE must be zero
-	Imm   uint32 // immediate data, host order
+	// SGE is the local buffer, when it is one piece (Len 0: none): what is sent, or
+	// where a READ's data goes, or the 8 bytes that get an atomic's original value in
+	// host byte order.
+	SGE SGE
+	SGL []SGE  // the local buffer in several pieces; then SGE must be zero
+	Imm uint32 // immediate data, host order
 
 	RemoteAddr uint64 // RDMA and atomics: in the address space of the peer's region
 	RKey       mr.Key // RDMA and atomics: the peer's key
