@@ -22,7 +22,8 @@ const quarantine = 1024
 // any number of shards may resolve while others register.
 //
 // Slots are used in order, but the index in a key is a keyed permutation of the
-// slot, and the key byte is random: one key tells nothing about the others.
+// slot, and the key byte is random: a key tells nothing of the order of registration.
+// That is no cryptography: who sees many keys might work the permutation out.
 type Table struct {
 	permutation permutation
 	pages       [1 << (indexBits - pageBits)]atomic.Pointer[page]

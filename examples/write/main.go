@@ -39,6 +39,7 @@ func server(tcp net.Conn) {
 
 	var done bool // nothing here notices the WRITE: the client tells of it
 	check(in.Decode(&done))
+	check(memory.Close()) // from here on the memory is ours alone
 	text, rest, _ := bytes.Cut(memory.Bytes(), []byte{0})
 	fmt.Printf("found %q in my memory; the %d bytes behind it are still zero: %v\n",
 		text, len(rest), bytes.Count(rest, []byte{0}) == len(rest))

@@ -53,7 +53,7 @@ func owns(itf *net.Interface, addr netip.Addr) bool {
 // openError tells what Open tried, what happened and what to do.
 func openError(addr netip.Addr, err error) error {
 	if errors.Is(err, unix.EADDRINUSE) {
-		err = fmt.Errorf("%w, on this address or on all: %s; end that, or use another address of this host, or a link that does not need the port",
+		err = fmt.Errorf("%w, on this address or on all: %s; end that, or use another address of this host: two devices on one host need two, such as 127.0.0.2 and 127.0.0.3",
 			ErrPortInUse, holder())
 	}
 	return fmt.Errorf("udp: open %v: %w", addr, err)
