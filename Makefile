@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 .DEFAULT_GOAL := help
-.PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench \
+.PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench perf \
 	fuzz-short fuzz-long soak-full runs interop interop-full chroot-test clean
 
 # Inputs per fuzz target: of Go's fuzzer in fuzz-short, of the counted driver
@@ -85,6 +85,9 @@ runs: ## what the ledger of long runs adds up to (docs/runs.jsonl)
 
 bench: ## measure: all benchmarks, ten times each, for benchstat
 	@p=$$($(packages)); go test -run '^$$' -bench . -benchmem -count 10 $$p
+
+perf: ## measure against plain sockets, and write docs/perf.md (Linux; keep the machine idle)
+	@go run ./internal/perfpage/perf -measure
 
 chroot-test: ## run .ci/run on the last commit in a fresh Debian 12 (root; DIR=folder keeps it)
 	@scripts/chroot-test $(DIR)

@@ -89,28 +89,23 @@ func newVerbs(b *testing.B, e *end, reap reaper) *verbs {
 
 func (v *verbs) say(size int) {
 	if size == stopSize {
-		v.send(v.stop...)
+		post(v.end, v.stop)
 		return
 	}
-	v.send(v.message...)
+	post(v.end, v.message)
 }
 
 // listen makes ready for a message.
 func (v *verbs) listen() {
-	if _, err := v.qp.PostRecv(v.next...); err != nil {
-		v.b.Error(err)
-	}
+	_, err := v.qp.PostRecv(v.next...)
+	must(err)
 }
 
 // hear takes completions until one is of a message. There is never another message
 // behind it.
 func (v *verbs) hear() (size int) {
 	for {
-		for _, wc := range v.wc[:v.reap(v.b, v.cq, v.wc[:])] {
-			if err := wc.Err(); err != nil {
-				v.b.Error(err, v.qp.Err())
-				return stopSize
-			}
+		for _, wc := range v.wc[:reapGood(v.b, v.end, v.wc[:], v.reap)] {
 			if wc.Opcode == roce.WCRecv {
 				size = int(wc.ByteLen)
 			}
@@ -134,10 +129,14 @@ func pingConns(b *testing.B) {
 	exchange(b, &conn{UDPConn: x, to: addrPort(y)}, &conn{UDPConn: y, to: addrPort(x)})
 }
 
-func (c *conn) say(size int) { _, _ = c.WriteToUDPAddrPort(c.buf[:size+datagramOverhead], c.to) }
+func (c *conn) say(size int) {
+	_, err := c.WriteToUDPAddrPort(c.buf[:size+datagramOverhead], c.to)
+	must(err)
+}
 
 func (c *conn) hear() (size int) {
-	n, _, _ := c.ReadFromUDPAddrPort(c.buf[:])
+	n, _, err := c.ReadFromUDPAddrPort(c.buf[:])
+	must(err)
 	return n - datagramOverhead
 }
 
@@ -165,7 +164,11 @@ func pingSockets(b *testing.B) {
 	exchange(b, x, y)
 }
 
-func (s *socket) say(size int) { s.call(unix.SYS_SENDTO, size+datagramOverhead) }
+func (s *socket) say(size int) {
+	if _, errno := s.call(unix.SYS_SENDTO, size+datagramOverhead); errno != 0 {
+		panic(errno)
+	}
+}
 
 func (s *socket) hear() (size int) {
 	for {

@@ -74,9 +74,8 @@ func echoDatagrams(b *testing.B) {
 	b.ReportAllocs()
 	buf, to := make([]byte, size), addrPort(y)
 	send := func() {
-		if _, err := x.WriteToUDPAddrPort(buf, to); err != nil {
-			b.Fatal(err)
-		}
+		_, err := x.WriteToUDPAddrPort(buf, to)
+		must(err)
 	}
 	for range depth {
 		send()

@@ -7,39 +7,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/rocinante-rdma/roce"
 )
 
 // anyPort is the loopback interface's address, and whatever port is free.
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
-// newLoopbackEnd is a device on the loopback interface with one of everything; its region
-// has size bytes.
-func newLoopbackEnd(b *testing.B, size, sendDepth int) *end {
-	b.Helper()
-	dev, err := roce.Open(loopback(b))
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, dev.Close()) })
-	e := &end{t: b, dev: dev}
-	e.pd, err = dev.AllocPD()
-	require.NoError(b, err)
-	e.cq, err = dev.CreateCQ(2 * sendDepth)
-	require.NoError(b, err)
-	e.mr, err = e.pd.RegMR(make([]byte, size), allRights)
-	require.NoError(b, err)
-	e.qp, err = e.pd.CreateQP(roce.QPConfig{SendCQ: e.cq, SendDepth: sendDepth, RecvDepth: sendDepth})
-	require.NoError(b, err)
-	return e
-}
-
 // newLoopbackPair is two devices on the loopback interface, connected.
-func newLoopbackPair(b *testing.B, size, sendDepth int) (x, y *end) {
+func newLoopbackPair(b *testing.B, size, depth int) (x, y *end) {
 	b.Helper()
-	x, y = newLoopbackEnd(b, size, sendDepth), newLoopbackEnd(b, size, sendDepth)
-	require.NoError(b, x.qp.Connect(y.qp.Info()))
-	require.NoError(b, y.qp.Connect(x.qp.Info()))
-	return x, y
+	return connected(newBenchEnd(b, loopback(b), size, depth), newBenchEnd(b, loopback(b), size, depth))
 }
 
 // datagramOverhead is what a packet has around a short payload: BTH and ICRC.

@@ -39,10 +39,11 @@ func (e *RemoteError) Unwrap() error { return &e.WCError }
 // Err returns nil if the work succeeded, a *[RemoteError] if the peer refused it,
 // else a *[WCError].
 func (w *WC) Err() error {
+	if w.Status == StatusSuccess {
+		return nil // before e, which is allocated, is made
+	}
 	e := WCError{w.Status, w.VendorErr, w.QPN, w.ID}
 	switch w.Status {
-	case StatusSuccess:
-		return nil
 	case StatusRemoteInvalid, StatusRemoteAccess, StatusRemoteOperation:
 		return &RemoteError{e}
 	default:
