@@ -26,9 +26,9 @@ type connEnd struct {
 	mr   *roce.MR
 }
 
-func newConnEnd(t testing.TB, l link.Link) *connEnd {
+func newConnEnd(t testing.TB, l link.Link, opts ...roce.Option) *connEnd {
 	t.Helper()
-	dev, err := roce.Open(l)
+	dev, err := roce.Open(l, opts...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	e := &connEnd{dev: dev}

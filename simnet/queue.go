@@ -9,7 +9,7 @@ import (
 	"github.com/rocinante-rdma/roce/wire"
 )
 
-// queue is a link's queue pair; it implements [link.Queue]. The frames themselves
+// queue is a link's only queue; it implements [link.Queue]. The frames themselves
 // are the slots.
 type queue struct {
 	link *Link

@@ -11,22 +11,8 @@ import (
 	"time"
 
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/internal/testenv"
 )
-
-// findTshark skips the test where there is no tshark, unless ROCE_TEST_REQUIRE
-// names it.
-func findTshark(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("tshark")
-	if err == nil {
-		return path
-	}
-	if strings.Contains(os.Getenv("ROCE_TEST_REQUIRE"), "tshark") {
-		t.Fatalf("ROCE_TEST_REQUIRE names tshark: %v", err)
-	}
-	t.Skipf("tshark is not installed: %v", err)
-	return ""
-}
 
 // tshark reads a capture and returns the fields of each packet. The heuristic for
 // RPC over RDMA, which takes any SEND for its own, is off.
@@ -37,7 +23,7 @@ func tshark(t *testing.T, file string, fields ...string) (packets [][]string) {
 		args = append(args, "-e", f)
 	}
 	var stderr bytes.Buffer
-	cmd := exec.Command(findTshark(t), args...)
+	cmd := exec.Command("tshark", args...)
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -52,7 +38,7 @@ func tshark(t *testing.T, file string, fields ...string) (packets [][]string) {
 // The foreign reader finds in the capture what we put in, packet by packet, and
 // calls nothing malformed that was not.
 func TestTsharkReadsTheCapture(t *testing.T) {
-	findTshark(t)
+	testenv.Need(t, testenv.Tshark)
 	var b bytes.Buffer
 	type told struct {
 		device string

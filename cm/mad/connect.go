@@ -112,8 +112,7 @@ func (m *REQ) put(b []byte) {
 }
 
 func (m *REP) parse(b []byte) {
-	m.LocalCommID = CommID(binary.BigEndian.Uint32(b))
-	m.RemoteCommID = CommID(binary.BigEndian.Uint32(b[4:]))
+	m.LocalCommID, m.RemoteCommID = parsePair(b)
 	m.LocalQKey = binary.BigEndian.Uint32(b[8:])
 	m.LocalQPN = be24(b[12:])
 	m.LocalEECN = be24(b[16:])
@@ -126,8 +125,7 @@ func (m *REP) parse(b []byte) {
 }
 
 func (m *REP) put(b []byte) {
-	binary.BigEndian.PutUint32(b, uint32(m.LocalCommID))
-	binary.BigEndian.PutUint32(b[4:], uint32(m.RemoteCommID))
+	putPair(b, m.LocalCommID, m.RemoteCommID)
 	binary.BigEndian.PutUint32(b[8:], m.LocalQKey)
 	put24(b[12:], m.LocalQPN, 0)
 	put24(b[16:], m.LocalEECN, 0)
@@ -140,13 +138,11 @@ func (m *REP) put(b []byte) {
 }
 
 func (m *RTU) parse(b []byte) {
-	m.LocalCommID = CommID(binary.BigEndian.Uint32(b))
-	m.RemoteCommID = CommID(binary.BigEndian.Uint32(b[4:]))
+	m.LocalCommID, m.RemoteCommID = parsePair(b)
 	m.PrivateData = b[rtuPrivate:]
 }
 
 func (m *RTU) put(b []byte) {
-	binary.BigEndian.PutUint32(b, uint32(m.LocalCommID))
-	binary.BigEndian.PutUint32(b[4:], uint32(m.RemoteCommID))
+	putPair(b, m.LocalCommID, m.RemoteCommID)
 	copy(b[rtuPrivate:], m.PrivateData)
 }

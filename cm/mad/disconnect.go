@@ -1,7 +1,5 @@
 package mad
 
-import "encoding/binary"
-
 // DREQ ends a connection (IBTA vol. 1, 12.6.10).
 type DREQ struct {
 	LocalCommID  CommID `json:"local_comm_id"`
@@ -29,27 +27,23 @@ const (
 )
 
 func (m *DREQ) parse(b []byte) {
-	m.LocalCommID = CommID(binary.BigEndian.Uint32(b))
-	m.RemoteCommID = CommID(binary.BigEndian.Uint32(b[4:]))
+	m.LocalCommID, m.RemoteCommID = parsePair(b)
 	m.RemoteQPN = be24(b[8:])
 	m.PrivateData = b[dreqPrivate:]
 }
 
 func (m *DREQ) put(b []byte) {
-	binary.BigEndian.PutUint32(b, uint32(m.LocalCommID))
-	binary.BigEndian.PutUint32(b[4:], uint32(m.RemoteCommID))
+	putPair(b, m.LocalCommID, m.RemoteCommID)
 	put24(b[8:], m.RemoteQPN, 0)
 	copy(b[dreqPrivate:], m.PrivateData)
 }
 
 func (m *DREP) parse(b []byte) {
-	m.LocalCommID = CommID(binary.BigEndian.Uint32(b))
-	m.RemoteCommID = CommID(binary.BigEndian.Uint32(b[4:]))
+	m.LocalCommID, m.RemoteCommID = parsePair(b)
 	m.PrivateData = b[drepPrivate:]
 }
 
 func (m *DREP) put(b []byte) {
-	binary.BigEndian.PutUint32(b, uint32(m.LocalCommID))
-	binary.BigEndian.PutUint32(b[4:], uint32(m.RemoteCommID))
+	putPair(b, m.LocalCommID, m.RemoteCommID)
 	copy(b[drepPrivate:], m.PrivateData)
 }

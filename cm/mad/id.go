@@ -1,6 +1,7 @@
 package mad
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 )
@@ -13,6 +14,16 @@ func (id CommID) String() string { return fmt.Sprintf("%08x", uint32(id)) }
 
 // MarshalText implements encoding.TextMarshaler.
 func (id CommID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
+
+// parsePair reads what most messages begin with: the sender's ID and the receiver's.
+func parsePair(b []byte) (local, remote CommID) {
+	return CommID(binary.BigEndian.Uint32(b)), CommID(binary.BigEndian.Uint32(b[4:]))
+}
+
+func putPair(b []byte, local, remote CommID) {
+	binary.BigEndian.PutUint32(b, uint32(local))
+	binary.BigEndian.PutUint32(b[4:], uint32(remote))
+}
 
 // TransactionID pairs a MAD with its answer.
 type TransactionID uint64

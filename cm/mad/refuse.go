@@ -45,22 +45,19 @@ const (
 )
 
 func (m *MRA) parse(b []byte) {
-	m.LocalCommID = CommID(binary.BigEndian.Uint32(b))
-	m.RemoteCommID = CommID(binary.BigEndian.Uint32(b[4:]))
+	m.LocalCommID, m.RemoteCommID = parsePair(b)
 	m.Message, m.ServiceTimeout = Phase(b[8]>>6), b[9]>>3
 	m.PrivateData = b[mraPrivate:]
 }
 
 func (m *MRA) put(b []byte) {
-	binary.BigEndian.PutUint32(b, uint32(m.LocalCommID))
-	binary.BigEndian.PutUint32(b[4:], uint32(m.RemoteCommID))
+	putPair(b, m.LocalCommID, m.RemoteCommID)
 	b[8], b[9] = byte(m.Message)<<6, m.ServiceTimeout<<3
 	copy(b[mraPrivate:], m.PrivateData)
 }
 
 func (m *REJ) parse(b []byte) {
-	m.LocalCommID = CommID(binary.BigEndian.Uint32(b))
-	m.RemoteCommID = CommID(binary.BigEndian.Uint32(b[4:]))
+	m.LocalCommID, m.RemoteCommID = parsePair(b)
 	m.Message, m.InfoLen = Phase(b[8]>>6), b[9]>>1
 	m.Reason = Reason(binary.BigEndian.Uint16(b[10:]))
 	m.Info = b[rejInfo:rejPrivate]
@@ -68,8 +65,7 @@ func (m *REJ) parse(b []byte) {
 }
 
 func (m *REJ) put(b []byte) {
-	binary.BigEndian.PutUint32(b, uint32(m.LocalCommID))
-	binary.BigEndian.PutUint32(b[4:], uint32(m.RemoteCommID))
+	putPair(b, m.LocalCommID, m.RemoteCommID)
 	b[8], b[9] = byte(m.Message)<<6, m.InfoLen<<1
 	binary.BigEndian.PutUint16(b[10:], uint16(m.Reason))
 	copy(b[rejInfo:rejPrivate], m.Info)

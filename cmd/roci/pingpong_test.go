@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/rocinante-rdma/roce/internal/testenv"
 )
 
 // notOffered are the options of the tool that have no meaning here: memory and
@@ -21,9 +23,7 @@ var toolOption = regexp.MustCompile(`(?m)^  -(\w), --(\w[\w-]*)(?:=<[^>]*>)?\s.*
 
 func TestPingpongHasTheToolsFlags(t *testing.T) {
 	const tool = "ibv_rc_pingpong"
-	if _, err := exec.LookPath(tool); err != nil {
-		t.Skipf("no %s to compare with; install the Debian package ibverbs-utils", tool)
-	}
+	testenv.Need(t, testenv.PingpongTool)
 	usage, err := exec.Command(tool, "--help").Output() // it knows no --help, so it prints its usage and fails
 	var exit *exec.ExitError
 	require.True(t, err == nil || errors.As(err, &exit), err)

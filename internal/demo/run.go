@@ -35,8 +35,8 @@ type plan struct {
 	budget       time.Duration // for each of the two series that measure an operation
 }
 
-// Run runs the demo. The error is a *[MismatchError] if memory did not hold what it had
-// to; whatever it is, what was drawn before it is in Out.
+// Run runs the demo. The error is a *[MismatchError] if memory did not hold what it
+// had to; whatever it is, what was drawn before it is in Out.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	return run(ctx, o, plan{
 		operations: operations,

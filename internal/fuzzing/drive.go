@@ -51,8 +51,8 @@ const (
 // The first input's number is TEST_SEED if set, else the executions that the
 // ledger has of this name. With ROCE_LEDGER=1 a run that passes is logged.
 //
-// one must not keep its argument. name is the fuzz
-// target's and identifies it in the ledger; changing the seeds changes the inputs.
+// one must not keep its argument. name is the fuzz target's and identifies it in the
+// ledger; changing the seeds changes the inputs.
 func Drive(t *testing.T, name string, seeds [][]byte, one func(data []byte)) {
 	t.Helper()
 	first, n := firstInput(t, name), executions(t)

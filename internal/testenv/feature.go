@@ -13,6 +13,9 @@ var (
 	// Root is the effective user ID 0.
 	Root = Feature{Name: "root", Check: checkRoot}
 
+	// PingpongTool is the ping-pong that roci's stands beside.
+	PingpongTool = Feature{Name: "interop", Check: command("ibv_rc_pingpong", "ibverbs-utils")}
+
 	// Netns is the right to make network namespaces with veth pairs in them.
 	Netns = Feature{Name: "netns", Check: checkNetns}
 

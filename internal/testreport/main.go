@@ -1,6 +1,6 @@
 // Command testreport reads the output of "go test -json" and prints what a person
-// wants to know of it: a line per package with tests, everything a failed test printed, and
-// every skipped test with its reason.
+// wants to know of it: a line per package with tests, everything a failed test
+// printed, and every skipped test with its reason.
 //
 //	go test -json ./... | go run ./internal/testreport [-skips FILE]
 //

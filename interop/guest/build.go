@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"embed"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -22,11 +21,6 @@ import (
 // builderVersion is part of an image's identity. Raise it when the way in
 // which images are made changes.
 const builderVersion = "1"
-
-// sources are the parts of the guest that are this project's own.
-//
-//go:embed init.sh agent/*.go internal/agentproto/*.go peer/*.c peer/*.h
-var sources embed.FS
 
 // BuildConfig tells which image Build makes.
 type BuildConfig struct {
@@ -186,57 +180,6 @@ func kernelFiles(root, release string) (bzImage, moddir string, err error) {
 		return "", "", fmt.Errorf("guest: the packages of kernel %s hold no kernel or no modules where they are known to be", release)
 	}
 	return bzImage, moddir, nil
-}
-
-// addPrograms compiles the agent and the verbs peer and adds them and init.
-func addPrograms(ctx context.Context, t tree, tmp string) error {
-	src := filepath.Join(tmp, "src")
-	err := fs.WalkDir(sources, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		dst := filepath.Join(src, "interop/guest", p)
-		if err := os.MkdirAll(filepath.Dir(dst), 0o755); err != nil {
-			return err
-		}
-		b, err := sources.ReadFile(p)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(dst, b, 0o644)
-	})
-	if err != nil {
-		return err
-	}
-	mod := "module github.com/rocinante-rdma/roce\n\ngo 1.24\n"
-	if err := os.WriteFile(filepath.Join(src, "go.mod"), []byte(mod), 0o644); err != nil {
-		return err
-	}
-	agent := filepath.Join(tmp, "agent")
-	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64", "GOWORK=off", "GOFLAGS=", "GOTOOLCHAIN=local"}
-	if _, err := runIn(ctx, src, nil, env, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", agent, "./interop/guest/agent"); err != nil {
-		return err
-	}
-	if err := copyIn(t, "/bin/agent", agent); err != nil {
-		return err
-	}
-	peer := filepath.Join(tmp, "rocepeer")
-	c, err := filepath.Glob(filepath.Join(src, "interop/guest/peer/*.c"))
-	if err != nil {
-		return err
-	}
-	if _, err := run(ctx, "gcc", append([]string{"-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o", peer}, append(c, "-libverbs")...)...); err != nil {
-		return err
-	}
-	if err := copyIn(t, "/usr/bin/rocepeer", peer); err != nil {
-		return err
-	}
-	init, err := sources.ReadFile("init.sh")
-	if err != nil {
-		return err
-	}
-	t.file("/init", init, 0o755)
-	return nil
 }
 
 // packInitramfs writes the tree as a cpio archive, compressed with lz4's

@@ -16,7 +16,8 @@ func run(ctx context.Context, name string, args ...string) ([]byte, error) {
 	return runIn(ctx, "", nil, nil, name, args...)
 }
 
-// runIn is run with standard input and additional environment variables.
+// runIn is run in a folder, with standard input and additional environment variables;
+// each may be left out.
 func runIn(ctx context.Context, dir string, stdin []byte, env []string, name string, args ...string) ([]byte, error) {
 	path, err := hostPath(name)
 	if err != nil {

@@ -48,7 +48,7 @@ func trafficClass(b *bench) {
 	for i := range 16 {
 		s := b.station("A", b.A, b.B)
 		s.path.TrafficClass = uint8(i&3 | i>>2*26<<2)
-		p := b.packet(uint32(i), 28, 100, 1)
+		p := b.packet(uint32(i), headLen, 100, 1)
 		s.send(p, true)
 		got := b.b.recv(1)[0]
 		b.same("packet", got, p)

@@ -16,7 +16,7 @@ func fullQueue(b *bench) {
 			if now := b.a.q.Room(); now < room {
 				b.Fatalf("Room was %d, and is %d where at least %d must be left", room, now, room)
 			}
-			p := b.packet(uint32(len(sent)), 28, b.largest(), 2)
+			p := b.packet(uint32(len(sent)), headLen, b.largest(), 2)
 			b.a.reserve(p, len(sent)%2 == 0)
 			sent = append(sent, p)
 		}
@@ -39,7 +39,7 @@ func allocations(b *bench) {
 	if testenv.Race {
 		b.Skip("the race detector adds allocations")
 	}
-	small, large := b.packet(1, 28, 64, 1), b.packet(2, 28, b.largest(), 3)
+	small, large := b.packet(1, headLen, 64, 1), b.packet(2, headLen, b.largest(), 3)
 	round := func() {
 		b.a.reserve(small, true)
 		b.a.reserve(large, false)

@@ -21,7 +21,7 @@ func hostile(b *bench) {
 	}
 	for i, raw := range injected {
 		b.noError(b.Inject(raw), "Inject")
-		good := b.packet(uint32(i), 28, 33, 1)
+		good := b.packet(uint32(i), headLen, 33, 1)
 		b.a.send(good, true)
 		b.sift(raw, good)
 	}

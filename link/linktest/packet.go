@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"encoding/binary"
 
+	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
-const (
-	bthLen  = 12
-	icrcLen = wire.ICRCLen
-)
+// headLen is the length of a usual header: a WRITE's.
+const headLen = bth.BTHLen + bth.RETHLen
 
 // packet is one packet as the suite sends it: random bytes behind a header that
 // begins with a number.
@@ -47,7 +46,7 @@ func fill(b *bench, to []byte) {
 }
 
 // len is the length of the UDP payload.
-func (p *packet) len() int { return len(p.head) + len(p.payload) + p.pad + icrcLen }
+func (p *packet) len() int { return len(p.head) + len(p.payload) + p.pad + wire.ICRCLen }
 
 // reserve puts the packet into the link's slot and seals it.
 func (s *station) reserve(p *packet, mustCopy bool) {
@@ -57,9 +56,9 @@ func (s *station) reserve(p *packet, mustCopy bool) {
 	}
 	slot := &s.slot
 	s.q.Reserve(&s.path, len(p.head), p.pieces, p.pad, mustCopy, slot)
-	if len(slot.Head) != len(p.head) || len(slot.Tail) != p.pad+icrcLen {
+	if len(slot.Head) != len(p.head) || len(slot.Tail) != p.pad+wire.ICRCLen {
 		s.t.Fatalf("link %s: Reserve gave a head of %d and a tail of %d bytes, want %d and %d",
-			s.name, len(slot.Head), len(slot.Tail), len(p.head), p.pad+icrcLen)
+			s.name, len(slot.Head), len(slot.Tail), len(p.head), p.pad+wire.ICRCLen)
 	}
 	copy(slot.Head, p.head)
 	if !holds(slot.Body[:slot.NBody], p.payload) {

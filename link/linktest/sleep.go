@@ -31,6 +31,19 @@ func (s *station) park(until clock.Time, i link.Interest) clock.Time {
 	return s.q.Now()
 }
 
+// parkAside parks in a goroutine of its own, which runs when parkAside returns; done
+// tells that Park has returned.
+func (s *station) parkAside() (done <-chan struct{}) {
+	begun, returned := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(returned)
+		close(begun)
+		s.q.Park()
+	}()
+	<-begun
+	return returned
+}
+
 // ends waits for a goroutine; one that hangs fails the test.
 func (b *bench) ends(done <-chan struct{}, what string) {
 	b.Helper()
@@ -58,11 +71,7 @@ func wakeDuringPark(b *bench) {
 	b.realTime()
 	end := b.a.q.Now().Add(patience)
 	b.a.q.Arm(end, link.Interest{Rx: true})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b.a.q.Park()
-	}()
+	done := b.a.parkAside()
 	b.a.q.Wake()
 	<-done
 	b.a.q.Disarm()
@@ -87,11 +96,7 @@ func deadlineMovesForward(b *bench) {
 	b.realTime()
 	end := b.a.q.Now().Add(patience)
 	b.a.q.Arm(end, link.Interest{Rx: true})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b.a.q.Park()
-	}()
+	done := b.a.parkAside()
 	b.a.q.Arm(b.a.q.Now().Add(time.Millisecond), link.Interest{Rx: true})
 	<-done
 	b.a.q.Disarm()
@@ -104,12 +109,8 @@ func deadlineMovesForward(b *bench) {
 func frameEndsPark(b *bench) {
 	b.realTime()
 	b.b.q.Arm(clock.Never, link.Interest{Rx: true})
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		b.b.q.Park()
-	}()
-	p := b.packet(1, 28, 100, 1)
+	done := b.b.parkAside()
+	p := b.packet(1, headLen, 100, 1)
 	b.a.send(p, true)
 	b.ends(done, "Park sleeps on though a frame was sent")
 	b.b.q.Disarm()
@@ -154,7 +155,7 @@ func noLostWake(b *bench) {
 func noLostFrame(b *bench) {
 	b.realTime()
 	n := rounds() / 4
-	ball := b.packet(0, 28, 32, 1)
+	ball := b.packet(0, headLen, 32, 1)
 	other := make(chan error, 1)
 	go func() {
 		defer close(other)
@@ -202,13 +203,7 @@ func (s *station) catch() error {
 func closeEndsPark(b *bench) {
 	b.realTime()
 	b.a.q.Arm(clock.Never, link.Interest{Rx: true})
-	parked, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		close(parked)
-		b.a.q.Park()
-	}()
-	<-parked
+	done := b.a.parkAside()
 	b.noError(b.A.Close(), "Close")
 	b.ends(done, "Park sleeps on though the link was closed")
 	b.noError(b.A.Close(), "second Close")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -28,7 +29,7 @@ func (b *bench) payloadSizes() []int {
 // sent, in both directions, at every size.
 func sizes(b *bench) {
 	num := uint32(0)
-	for _, hdr := range []int{bthLen, 16, 28, 40, link.MaxHeader} {
+	for _, hdr := range []int{bth.BTHLen, 16, headLen, 40, link.MaxHeader} {
 		for _, n := range b.payloadSizes() {
 			for _, pieces := range []int{0, 1, 2, 3, link.MaxSGE} {
 				p := b.packet(num, hdr, n, pieces)
@@ -55,7 +56,7 @@ func sizes(b *bench) {
 // after Reserve changes nothing.
 func mustCopy(b *bench) {
 	for i, n := range b.payloadSizes() {
-		p := b.packet(uint32(i), 28, n, 2)
+		p := b.packet(uint32(i), headLen, n, 2)
 		b.a.reserve(p, true)
 		want := bytes.Clone(p.payload)
 		fill(b, p.payload)
@@ -89,7 +90,7 @@ func gatherOwnership(b *bench) {
 func (b *bench) batch(n int, size func() int) []*packet {
 	packets := make([]*packet, n)
 	for i := range packets {
-		packets[i] = b.packet(uint32(i), 28, size(), 1+b.random.IntN(3))
+		packets[i] = b.packet(uint32(i), headLen, size(), 1+b.random.IntN(3))
 	}
 	return packets
 }

@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// pcapng reads the block format (draft-ietf-opsawg-pcapng). It keeps the
-// comments of packets, because they are what explains a capture. Blocks that it does not know are skipped.
+// pcapng reads the block format (draft-ietf-opsawg-pcapng). It keeps the comments of
+// packets, because they are what explains a capture. Blocks that it does not know are
+// skipped.
 type pcapng struct {
 	r      *bufio.Reader
 	order  binary.ByteOrder
