@@ -46,7 +46,7 @@ func (p *PD) RegMR(buf []byte, access Access, opts ...RegOption) (*MR, error) {
 		return nil, fmt.Errorf("roce: %w", err)
 	}
 	m := &MR{pd: p, region: region}
-	if err := p.adopt("register memory", func() { p.mrs[m] = struct{}{} }); err != nil {
+	if err := p.adopt("register memory", func() error { p.mrs[m] = struct{}{}; return nil }); err != nil {
 		p.dev.memory.Deregister(region)
 		return nil, err
 	}
@@ -67,8 +67,9 @@ func (m *MR) Access() Access { return m.region.Access() }
 // SGE names n bytes of the region from offset off on, for a work request. Like a
 // slice expression it panics if they are not in the region.
 func (m *MR) SGE(off, n int) SGE {
-	_ = m.region.Bytes()[off : off+n]
-	return SGE{Addr: m.region.Base() + uint64(off), Len: uint32(n), LKey: m.region.LKey()}
+	b := m.region.Bytes()
+	_ = b[off : off+n : len(b)]
+	return SGE{Addr: m.region.Base() + uint64(off), Len: saturated(n), LKey: m.region.LKey()}
 }
 
 // Remote names the whole region for the peer: what to send it so that it can READ,
@@ -76,9 +77,12 @@ func (m *MR) SGE(off, n int) SGE {
 func (m *MR) Remote() Remote {
 	return Remote{
 		Addr: m.region.Base(), Key: m.region.RKey(),
-		Len: uint32(min(uint64(len(m.region.Bytes())), math.MaxUint32)),
+		Len: saturated(len(m.region.Bytes())),
 	}
 }
+
+// saturated is n, or the largest length that 32 bits hold, which no message has.
+func saturated(n int) uint32 { return uint32(min(uint64(n), math.MaxUint32)) }
 
 // LoadUint64 reads the 8 bytes at an offset, in host byte order and in one piece,
 // while peers may be writing them. The address of the offset must be a multiple of
@@ -89,9 +93,8 @@ func (m *MR) LoadUint64(off int) uint64 { return mr.LoadUint64(m.region.Bytes()[
 // byte of the buffer is read or written any more; work that still names the region
 // fails. Closing again does nothing [ibv_dereg_mr].
 func (m *MR) Close() error {
-	if m.pd.dev.memory.Deregister(m.region) {
-		m.pd.dev.shard.Quiesce()
-	}
+	m.pd.dev.memory.Deregister(m.region)
+	m.pd.dev.shard.Quiesce() // also if somebody else is closing it
 	m.pd.dev.mu.Lock()
 	delete(m.pd.mrs, m)
 	m.pd.dev.mu.Unlock()

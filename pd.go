@@ -25,7 +25,7 @@ type PD struct {
 func (p *PD) Device() *Device { return p.dev }
 
 // adopt registers a child by calling add, unless the domain is closed.
-func (p *PD) adopt(what string, add func()) error {
+func (p *PD) adopt(what string, add func() error) error {
 	p.dev.mu.Lock()
 	defer p.dev.mu.Unlock()
 	if p.dev.closed {
@@ -34,8 +34,7 @@ func (p *PD) adopt(what string, add func()) error {
 	if p.closed {
 		return fmt.Errorf("roce: %s: PD: %w", what, net.ErrClosed)
 	}
-	add()
-	return nil
+	return add()
 }
 
 // Close frees the domain. It is an error, which names them, if there are queue

@@ -63,10 +63,14 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil, fmt.Errorf("roce: %w", err)
 	}
 	q := &QP{pd: p, cfg: cfg, qp: eq, addr: p.dev.link.Addrs()[cfg.GIDIndex]}
-	err = p.adopt("create a QP", func() {
+	err = p.adopt("create a QP", func() error {
+		if cfg.SendCQ.closed || cfg.RecvCQ.closed {
+			return fmt.Errorf("roce: create a QP: its CQ: %w", net.ErrClosed)
+		}
 		p.qps[q] = struct{}{}
 		cfg.SendCQ.users[q] = struct{}{}
 		cfg.RecvCQ.users[q] = struct{}{}
+		return nil
 	})
 	if err != nil {
 		eq.Destroy()
@@ -195,10 +199,11 @@ func (q *QP) Modify(attr QPAttr, mask QPAttrMask) error {
 	return q.qp.Modify(&attr, mask, path)
 }
 
-// resolve prepares the path to the peer that the attributes name.
+// resolve prepares the path to the peer that the attributes name. A GID has no zone:
+// the link knows its interface.
 func (q *QP) resolve(a *QPAttr) (*wire.Path, error) {
 	p := &wire.Path{
-		Src: q.addr, Dst: a.DestAddr.Unmap(), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
+		Src: q.addr, Dst: a.DestAddr.Unmap().WithZone(""), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
 		TrafficClass: a.TrafficClass, HopLimit: a.HopLimit,
 	}
 	if err := q.pd.dev.link.Resolve(p); err != nil {

@@ -107,6 +107,13 @@ func (q *SendQueue) Post(wr *SendWR, mem LocalReader) error {
 	return nil
 }
 
+// Quiesce returns when no Post is under way that began before the call: one that is
+// copies inline data.
+func (q *SendQueue) Quiesce() {
+	q.mu.Lock()
+	q.mu.Unlock()
+}
+
 // LocalReader reads registered memory while posting inline data.
 type LocalReader interface {
 	// ReadLocal returns the bytes of a piece of local memory, or false if its L_Key

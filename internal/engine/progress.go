@@ -92,9 +92,10 @@ func (s *Shard) runFor(g goal, maySpin bool) {
 
 // park sleeps until there is something to do.
 //
-// No wake-up is lost: who rings a bell, or makes the goal reached, does so before
-// it looks whether the leader sleeps; the leader says that it sleeps before it
-// looks for bells and at the goal. What the link waits for, Arm looks at itself.
+// No wake-up is lost: who makes the goal reached does so before it looks whether
+// the leader sleeps; the leader says that it sleeps before it looks at the goal. Who
+// rings a bell tries to take the lock after that; the leader looks for bells after it
+// gave the lock away. What the link waits for, Arm looks at itself.
 func (s *Shard) park(g goal) {
 	g.beforeSleep()
 	s.mu.Lock()
@@ -106,7 +107,9 @@ func (s *Shard) park(g goal) {
 	s.arm()
 	if s.bells.Load() == nil && !s.owes() && !g.reached() {
 		s.mu.Unlock()
-		s.queue.Park()
+		if s.bells.Load() == nil { // who rang since then found the lock taken
+			s.queue.Park()
+		}
 		s.mu.Lock()
 	}
 	s.sleeping.clear()

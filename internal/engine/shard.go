@@ -89,10 +89,11 @@ func New(cfg Config) *Shard {
 	return s
 }
 
-// Quiesce returns when no turn is under way that began before the call. Whoever
-// took memory out of the table calls it before giving the memory up.
+// Quiesce returns when no turn and no post is under way that began before the call.
+// Whoever took memory out of the table calls it before giving the memory up.
 func (s *Shard) Quiesce() {
 	s.mu.Lock()
+	s.demux.all(func(q *QP) { q.sq.Quiesce() })
 	s.unlock()
 }
 

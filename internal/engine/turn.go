@@ -91,10 +91,11 @@ func (s *Shard) settleQP(q *QP) {
 	q.busy.Store(q.sq.Len() >= inlineLimit)
 }
 
-// failOverflown takes the QPs of overflown CQs to ERR (IBTA vol. 1, 11.6.3.1).
+// failOverflown takes the QPs of overflown CQs to ERR (IBTA vol. 1, 11.6.3.1). What
+// that flushes may overflow more of them, so the list grows meanwhile.
 func (s *Shard) failOverflown() {
-	for _, c := range s.overflown {
-		for q := range c.users {
+	for i := 0; i < len(s.overflown); i++ {
+		for q := range s.overflown[i].users {
 			s.fail(q)
 		}
 	}

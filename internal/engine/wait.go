@@ -35,10 +35,11 @@ func (c *CQ) wait(ctx context.Context, out []cq.WC) (int, error) {
 	}
 }
 
-// take polls, and passes the event on if it was one for many.
+// take polls, and passes the event on if it was one for many: an overflow is one for
+// all.
 func (c *CQ) take(out []cq.WC) int {
 	n := c.ring.Poll(out)
-	if n > 0 && c.ring.Len() > 0 {
+	if n > 0 && c.ring.Len() > 0 || c.ring.Overflown() {
 		c.signal()
 	}
 	return n

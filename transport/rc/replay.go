@@ -19,6 +19,7 @@ type replay struct {
 // answer is one READ or atomic.
 type answer struct {
 	used, pending, again bool
+	sent                 bool // in full, once: what is pending since is a repetition
 	atomic               bool
 	first, last          bth.PSN
 	reth                 bth.RETH // READ: as first asked for
@@ -34,13 +35,19 @@ func (r *replay) start(limit int) {
 }
 
 // room reports whether the peer may ask for one more: the oldest resource is free,
-// or answered.
-func (r *replay) room() bool { return len(r.answers) > 0 && !r.answers[r.slot].pending }
+// or answered. One that is to be answered again is free too: a peer that asks for
+// more has that answer, so the duplicate was an old one (9.7.4.1.5).
+func (r *replay) room() bool {
+	return len(r.answers) > 0 && (!r.answers[r.slot].pending || r.answers[r.slot].sent)
+}
 
 // add takes a new READ or atomic; room must have been true.
 func (r *replay) add(a answer) {
 	a.used, a.pending = true, true
 	a.next, a.from, a.rest = a.first, a.first, a.reth
+	if r.answers[r.slot].pending {
+		r.pending--
+	}
 	r.answers[r.slot] = a
 	r.slot = (r.slot + 1) % len(r.answers)
 	r.pending++
@@ -65,10 +72,11 @@ func (r *replay) oldest() *answer {
 	return old
 }
 
-// find returns the resource that covers a PSN, or nil.
+// find returns the newest resource that covers a PSN, or nil: an older one may have
+// had the same PSN when the numbers last went round.
 func (r *replay) find(psn bth.PSN, atomic bool) *answer {
 	for i := range r.answers {
-		a := &r.answers[i]
+		a := &r.answers[(r.slot+len(r.answers)-1-i)%len(r.answers)]
 		if a.used && a.atomic == atomic && !psn.Before(a.first) && !psn.After(a.last) {
 			return a
 		}
@@ -78,7 +86,7 @@ func (r *replay) find(psn bth.PSN, atomic bool) *answer {
 
 // done marks an answer as sent; it stays for duplicates.
 func (r *replay) done(a *answer) {
-	a.pending = false
+	a.pending, a.sent = false, true
 	r.pending--
 }
 
