@@ -1,6 +1,7 @@
 package roce
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 
@@ -28,14 +29,22 @@ func ParseInfo(s string) (Info, error) {
 	var i Info
 	var gid string
 	if _, err := fmt.Sscanf(s, "gid=%s qpn=0x%x psn=0x%x mtu=%d rd_atomic=%d", &gid, &i.QPN, &i.PSN, &i.MTU, &i.RdAtomic); err != nil {
-		return Info{}, fmt.Errorf("roce: %q does not describe a queue pair: %w; it looks like %q", s, err, Info{})
+		return Info{}, notInfo(s, err)
 	}
 	addr, err := netip.ParseAddr(gid)
 	if err != nil {
-		return Info{}, fmt.Errorf("roce: %q does not describe a queue pair: %w", s, err)
+		return Info{}, notInfo(s, err)
 	}
 	i.GID = addr
+	if i.String() != s {
+		return Info{}, notInfo(s, errors.New("there is more, or it is written otherwise"))
+	}
 	return i, nil
+}
+
+func notInfo(s string, why error) error {
+	like := Info{GID: netip.AddrFrom4([4]byte{10, 0, 0, 1}), QPN: 0x12, PSN: 0x345678, MTU: 1024, RdAtomic: 16}
+	return fmt.Errorf("roce: %q does not describe a queue pair: %w; it looks like %q", s, why, like)
 }
 
 // Info describes the queue pair for its peer.
@@ -78,7 +87,8 @@ func WithPathMTU(n int) ConnectOption { return func(a *QPAttr) { a.PathMTU = n }
 
 // WithReadLimits sets how many READs and atomics may be outstanding towards the
 // peer, and how many are taken from it; at most 128. The default is 16 of each,
-// and not more than the peer takes.
+// and not more than the peer takes. No end may take fewer than the other sends: the
+// first that is too many ends the connection.
 func WithReadLimits(initiator, responder int) ConnectOption {
 	return func(a *QPAttr) { a.MaxRdAtomic, a.MaxDestRdAtomic = initiator, responder }
 }
@@ -137,6 +147,9 @@ func (q *QP) connectAttr(remote Info) QPAttr {
 
 // checkMTU refuses a path MTU that one of the two ends cannot take.
 func (q *QP) checkMTU(mtu int, remote Info) error {
+	if mtu > link.MaxPayload {
+		return nil // no path MTU at all: Modify says so
+	}
 	if mine := q.pd.dev.pathMTU(); mtu > mine {
 		return fmt.Errorf("roce: connect %s: path MTU %d does not fit %s: a link MTU of %d bytes is needed, it has %d",
 			q, mtu, q.pd.dev.Name(), linkMTUFor(mtu), q.pd.dev.link.MTU())

@@ -28,7 +28,8 @@ func TestInfoAsJSONAndText(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, info, back)
 	}
-	for _, s := range []string{"", "gid=x qpn=0x1 psn=0x2 mtu=3 rd_atomic=4", "qpn=0x1", "gid=10.0.0.1 qpn=0x1"} {
+	for _, s := range []string{"", "gid=x qpn=0x1 psn=0x2 mtu=3 rd_atomic=4", "qpn=0x1", "gid=10.0.0.1 qpn=0x1",
+		"gid=10.0.0.1 qpn=0x000001 psn=0x000002 mtu=1024 rd_atomic=16 and more"} {
 		_, err := roce.ParseInfo(s)
 		require.ErrorContains(t, err, "does not describe a queue pair", s)
 	}

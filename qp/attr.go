@@ -141,6 +141,12 @@ func CheckModify(from State, a *Attr, m Mask) error {
 	return &StateError{fmt.Sprintf("modify to %s", to), from}
 }
 
+// QPNs that no connection has (IBTA vol. 1, 3.9.2 and 10.2.6).
+const (
+	managementQPN = 1
+	multicastQPN  = 0xffffff
+)
+
 func checkRanges(a *Attr, m Mask) error {
 	rdAtomic := fmt.Sprintf("must be 0–%d", MaxRdAtomic)
 	for _, c := range []struct {
@@ -149,8 +155,8 @@ func checkRanges(a *Attr, m Mask) error {
 		why  string
 	}{
 		{MaskPathMTU, validMTU(a.PathMTU), "must be 256, 512, 1024, 2048 or 4096"},
-		{MaskDestQPN, a.DestQPN <= 0xffffff, "must fit 24 bits"},
-		{MaskAV, a.DestAddr.IsValid() && !a.DestAddr.IsUnspecified(), "must be the peer's address"},
+		{MaskDestQPN, a.DestQPN > managementQPN && a.DestQPN < multicastQPN, "must be that of a connection, 0x2–0xfffffe"},
+		{MaskAV, a.DestAddr.IsValid() && !a.DestAddr.IsUnspecified() && !a.DestAddr.IsMulticast(), "must be the peer's address; is what describes the peer filled in?"},
 		{MaskRQPSN, a.RQPSN <= bth.PSNMask, "must fit 24 bits"},
 		{MaskSQPSN, a.SQPSN <= bth.PSNMask, "must fit 24 bits"},
 		{MaskMaxDestRdAtomic, a.MaxDestRdAtomic >= 0 && a.MaxDestRdAtomic <= MaxRdAtomic, rdAtomic},

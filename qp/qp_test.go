@@ -3,6 +3,7 @@ package qp_test
 import (
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -113,7 +114,7 @@ func TestPostStates(t *testing.T) {
 // attributes, and none without one of them.
 func TestTransitions(t *testing.T) {
 	good := qp.Attr{
-		PKey: bth.DefaultPKey, Access: mr.RemoteWrite, PathMTU: 1024, DestAddr: netip.MustParseAddr("10.0.0.1"),
+		PKey: bth.DefaultPKey, Access: mr.RemoteWrite, PathMTU: 1024, DestQPN: 2, DestAddr: netip.MustParseAddr("10.0.0.1"),
 		MaxDestRdAtomic: 16, MinRNRTimer: 12, Timeout: 14, RetryCount: 7, RNRRetry: 7, MaxRdAtomic: 16,
 	}
 	steps := []struct {
@@ -155,7 +156,7 @@ func TestTransitions(t *testing.T) {
 func TestAttrRanges(t *testing.T) {
 	toRTR := qp.MaskState | qp.MaskAV | qp.MaskPathMTU | qp.MaskDestQPN | qp.MaskRQPSN | qp.MaskMaxDestRdAtomic | qp.MaskMinRNRTimer
 	toRTS := qp.MaskState | qp.MaskTimeout | qp.MaskRetryCount | qp.MaskRNRRetry | qp.MaskSQPSN | qp.MaskMaxRdAtomic
-	rtr := qp.Attr{State: qp.StateRTR, PathMTU: 256, DestAddr: netip.MustParseAddr("fd00::1")}
+	rtr := qp.Attr{State: qp.StateRTR, PathMTU: 256, DestQPN: 2, DestAddr: netip.MustParseAddr("fd00::1")}
 	rts := qp.Attr{State: qp.StateRTS}
 	for name, c := range map[string]struct {
 		from   qp.State
@@ -166,6 +167,9 @@ func TestAttrRanges(t *testing.T) {
 		"PathMTU":         {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.PathMTU = 1500 }},
 		"DestQPN":         {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.DestQPN = 1 << 24 }},
 		"DestAddr":        {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.DestAddr = netip.Addr{} }},
+		"DestQPN ":        {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.DestQPN = 1 }},
+		"DestQPN  ":       {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.DestQPN = 0xffffff }},
+		"DestAddr ":       {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.DestAddr = netip.MustParseAddr("ff02::1") }},
 		"RQPSN":           {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.RQPSN = 1 << 24 }},
 		"MaxDestRdAtomic": {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.MaxDestRdAtomic = 129 }},
 		"MinRNRTimer":     {qp.StateInit, rtr, toRTR, func(a *qp.Attr) { a.MinRNRTimer = 32 }},
@@ -180,6 +184,6 @@ func TestAttrRanges(t *testing.T) {
 		c.change(&a)
 		var e *qp.AttrError
 		require.True(t, errors.As(qp.CheckModify(c.from, &a, c.mask), &e), name)
-		require.Equal(t, name, e.Attr)
+		require.Equal(t, strings.TrimSpace(name), e.Attr)
 	}
 }

@@ -111,7 +111,7 @@ func (q *SendQueue) Post(wr *SendWR, mem LocalReader) error {
 // copies inline data.
 func (q *SendQueue) Quiesce() {
 	q.mu.Lock()
-	q.mu.Unlock()
+	q.mu.Unlock() //nolint:staticcheck // to wait for the holder is all
 }
 
 // LocalReader reads registered memory while posting inline data.

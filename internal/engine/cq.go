@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
 	"github.com/rocinante-rdma/roce/cq"
 )
@@ -17,6 +18,7 @@ type CQ struct {
 	ring   *cq.Queue
 	wake   chan struct{} // one waiter that does not lead shall look
 	closed chan struct{}
+	spare  atomic.Pointer[waiter] // of the last Wait, for the next
 
 	// Under the shard's lock.
 	users    map[*QP]struct{}
@@ -84,6 +86,9 @@ func (c *CQ) Close() {
 	case <-c.closed:
 	default:
 		close(c.closed)
+		if w := c.spare.Swap(nil); w != nil {
+			w.end()
+		}
 		c.ring.Close()
 		c.shard.kick()
 	}

@@ -51,7 +51,7 @@ type Shard struct {
 	news       []*CQ // have something to publish
 	overflown  []*CQ // lost completions; their QPs go to ERR
 	room       int   // packets that the link takes for certain, as last asked
-	deferred   bool  // the last turn left transmitting to the next
+	deferred   int   // turns in a row that left transmitting to the next
 	starved    bool  // the ready ones wait for room
 	pending    int   // packets that the link could not pass on yet
 	lastAnswer clock.Time

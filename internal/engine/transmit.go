@@ -22,7 +22,7 @@ const (
 // transmit sends what the ready QPs have. An acknowledgement may make way for a
 // READ response of the same QP, which is then bulk again: hence the loop.
 func (s *Shard) transmit() (worked bool) {
-	s.deferred = false
+	s.deferred = 0
 	if s.ready.head == nil && s.pending == 0 {
 		return false
 	}

@@ -1,23 +1,29 @@
 package engine
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/qp"
 )
 
+// deferredTurns is how many turns in a row may leave transmitting to the next: a
+// receiver of a steady stream has to acknowledge it too.
+const deferredTurns = 4
+
 // turn runs one turn and reports whether there was anything to do. When it has
 // completions for the CQ hurry it ends before transmitting: the application
-// probably answers at once, and one burst carries both. But it does so only once in
-// a row, else a steady stream of messages would never be acknowledged. The caller
-// holds the lock.
+// probably answers at once, and one burst carries both. The caller holds the lock.
 func (s *Shard) turn(hurry *CQ) (worked bool) {
 	s.now = s.queue.Now()
 	worked = s.receive()
 	worked = s.answerBells() || worked
 	worked = s.expire() || worked
 	s.settle()
-	if hurry != nil && hurry.ring.Len() > 0 && !s.deferred {
-		s.deferred = true
+	if hurry != nil && hurry.ring.Len() > 0 && s.deferred < deferredTurns {
+		s.deferred++
 		return true
 	}
 	worked = s.transmit() || worked
@@ -91,11 +97,13 @@ func (s *Shard) settleQP(q *QP) {
 	q.busy.Store(q.sq.Len() >= inlineLimit)
 }
 
-// failOverflown takes the QPs of overflown CQs to ERR (IBTA vol. 1, 11.6.3.1). What
-// that flushes may overflow more of them, so the list grows meanwhile.
+// failOverflown takes the QPs of overflown CQs to ERR (IBTA vol. 1, 11.6.3.1), in the
+// order of their numbers, so that simulated runs repeat. What that flushes may
+// overflow more of them, so the list grows meanwhile.
 func (s *Shard) failOverflown() {
 	for i := 0; i < len(s.overflown); i++ {
-		for q := range s.overflown[i].users {
+		users := slices.SortedFunc(maps.Keys(s.overflown[i].users), func(a, b *QP) int { return cmp.Compare(a.qpn, b.qpn) })
+		for _, q := range users {
 			s.fail(q)
 		}
 	}

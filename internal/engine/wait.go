@@ -22,8 +22,8 @@ func (c *CQ) Wait(ctx context.Context, out []cq.WC) (int, error) {
 
 // wait is Wait when nothing was there.
 func (c *CQ) wait(ctx context.Context, out []cq.WC) (int, error) {
-	w := waiter{cq: c, ctx: ctx}
-	defer w.end()
+	w := c.borrowWaiter(ctx)
+	defer c.returnWaiter(w)
 	for {
 		if n := c.take(out); n > 0 {
 			return n, nil
@@ -31,7 +31,28 @@ func (c *CQ) wait(ctx context.Context, out []cq.WC) (int, error) {
 		if err := w.err(); err != nil {
 			return 0, err
 		}
-		c.shard.waitTurn(&w)
+		c.shard.waitTurn(w)
+	}
+}
+
+// borrowWaiter returns the waiter of the last call if that had the same context, so
+// that waiting again and again neither allocates nor registers with the context
+// every time.
+func (c *CQ) borrowWaiter(ctx context.Context) *waiter {
+	w := c.spare.Swap(nil)
+	if w != nil && w.done == ctx.Done() {
+		w.ctx = ctx
+		return w
+	}
+	if w != nil {
+		w.end()
+	}
+	return &waiter{cq: c, ctx: ctx, done: ctx.Done()}
+}
+
+func (c *CQ) returnWaiter(w *waiter) {
+	if other := c.spare.Swap(w); other != nil {
+		other.end()
 	}
 }
 
@@ -49,7 +70,8 @@ func (c *CQ) take(out []cq.WC) int {
 type waiter struct {
 	cq   *CQ
 	ctx  context.Context
-	stop func() bool // ends the watch on ctx
+	done <-chan struct{} // ctx's
+	stop func() bool     // ends the watch on ctx
 }
 
 func (w *waiter) err() error {
@@ -67,7 +89,7 @@ func (w *waiter) reached() bool { return w.cq.ring.Len() > 0 || w.err() != nil }
 func (w *waiter) hurry() *CQ { return w.cq }
 
 func (w *waiter) beforeSleep() {
-	if w.stop == nil && w.ctx.Done() != nil {
+	if w.stop == nil && w.done != nil {
 		w.stop = context.AfterFunc(w.ctx, w.cq.shard.kick)
 	}
 }

@@ -72,7 +72,19 @@ func (m *Machine) request(now clock.Time, o *Out) bool {
 func (m *Machine) cannotSend(status cq.Status) {
 	m.blocked = transport.BlockedFailing
 	if m.cursor == m.sq.Head() {
-		m.fail(status, transport.Verdict{Action: transport.Failed, Rule: transport.RuleLocalMemory, PSN: m.next})
+		m.fail(status, transport.Verdict{Action: transport.Failed, Rule: unsendable(status), PSN: m.next})
+	}
+}
+
+// unsendable is the rule behind the statuses of build.
+func unsendable(status cq.Status) transport.Rule {
+	switch status {
+	case cq.StatusLocalQPOperation:
+		return transport.RuleTooManyReads
+	case cq.StatusLocalLength:
+		return transport.RuleDMALength
+	default:
+		return transport.RuleLocalMemory
 	}
 }
 
