@@ -35,7 +35,11 @@ func TestConformance(t *testing.T) {
 			world: []simnet.Option{simnet.RealTime()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			linktest.Run(t, func(t *testing.T) linktest.Pair {
+			run := linktest.Run
+			if len(c.world) == 0 {
+				run = linktest.RunVirtual
+			}
+			run(t, func(t *testing.T) linktest.Pair {
 				w := simnet.New(testenv.Seed(t), c.world...)
 				a, b := w.Link("a", c.a, c.links...), w.Link("b", c.b, c.links...)
 				p := linktest.Pair{A: a, B: b, Inject: injector(a, b)}

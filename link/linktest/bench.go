@@ -74,14 +74,6 @@ func (b *bench) window() int {
 	return b.Window
 }
 
-// realTime skips tests of sleeping where nobody sleeps.
-func (b *bench) realTime() {
-	b.Helper()
-	if b.Pass != nil {
-		b.Skip("the pair lives in virtual time, where a world polls its devices and nobody parks")
-	}
-}
-
 // look is lookInto all of s.rx.
 func (s *station) look() (frames int) {
 	s.t.Helper()

@@ -25,34 +25,58 @@ type Pair struct {
 	Inject func(payload []byte) error
 }
 
+// check is one test of the suite.
+type check struct {
+	name string
+	run  func(*bench)
+}
+
+// moving are the checks of how packets move.
+var moving = []check{
+	{"Attributes", attributes},
+	{"Resolve", resolve},
+	{"Sizes", sizes},
+	{"MustCopy", mustCopy},
+	{"GatherOwnership", gatherOwnership},
+	{"LentUntilRelease", lentUntilRelease},
+	{"Batches", batches},
+	{"SmallRecv", smallRecv},
+	{"TrafficClass", trafficClass},
+	{"FullQueue", fullQueue},
+	{"Hostile", hostile},
+	{"Allocations", allocations},
+}
+
+// sleeping are the checks of Arm, Park and Wake.
+var sleeping = []check{
+	{"WakeBeforePark", wakeBeforePark},
+	{"WakeDuringPark", wakeDuringPark},
+	{"Deadline", deadline},
+	{"DeadlineMovesForward", deadlineMovesForward},
+	{"FrameEndsPark", frameEndsPark},
+	{"NoLostWake", noLostWake},
+	{"NoLostFrame", noLostFrame},
+	{"CloseEndsPark", closeEndsPark},
+}
+
 // Run runs the suite. open opens a fresh pair and sees to it that whatever lies
 // behind is closed when the test ends; the suite closes the links themselves.
 func Run(t *testing.T, open func(t *testing.T) Pair) {
-	for _, c := range []struct {
-		name string
-		run  func(*bench)
-	}{
-		{"Attributes", attributes},
-		{"Resolve", resolve},
-		{"Sizes", sizes},
-		{"MustCopy", mustCopy},
-		{"GatherOwnership", gatherOwnership},
-		{"LentUntilRelease", lentUntilRelease},
-		{"Batches", batches},
-		{"SmallRecv", smallRecv},
-		{"TrafficClass", trafficClass},
-		{"FullQueue", fullQueue},
-		{"Hostile", hostile},
-		{"Allocations", allocations},
-		{"WakeBeforePark", wakeBeforePark},
-		{"WakeDuringPark", wakeDuringPark},
-		{"Deadline", deadline},
-		{"DeadlineMovesForward", deadlineMovesForward},
-		{"FrameEndsPark", frameEndsPark},
-		{"NoLostWake", noLostWake},
-		{"NoLostFrame", noLostFrame},
-		{"CloseEndsPark", closeEndsPark},
-	} {
+	t.Helper()
+	run(t, open, moving)
+	run(t, open, sleeping)
+}
+
+// RunVirtual is Run for pairs in virtual time, where a world polls its devices and
+// nobody sleeps: their Pass is set.
+func RunVirtual(t *testing.T, open func(t *testing.T) Pair) {
+	t.Helper()
+	run(t, open, moving)
+}
+
+func run(t *testing.T, open func(t *testing.T) Pair, checks []check) {
+	t.Helper()
+	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) { c.run(newBench(t, open(t))) })
 	}
 }

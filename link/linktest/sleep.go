@@ -56,7 +56,6 @@ func (b *bench) ends(done <-chan struct{}, what string) {
 
 // wakeBeforePark: a Wake before Park makes that Park return.
 func wakeBeforePark(b *bench) {
-	b.realTime()
 	for range 100 {
 		end := b.a.q.Now().Add(patience)
 		b.a.q.Wake()
@@ -68,7 +67,6 @@ func wakeBeforePark(b *bench) {
 
 // wakeDuringPark: another goroutine's Wake ends a Park.
 func wakeDuringPark(b *bench) {
-	b.realTime()
 	end := b.a.q.Now().Add(patience)
 	b.a.q.Arm(end, link.Interest{Rx: true})
 	done := b.a.parkAside()
@@ -82,7 +80,6 @@ func wakeDuringPark(b *bench) {
 
 // deadline: Park returns when it has passed, and not before.
 func deadline(b *bench) {
-	b.realTime()
 	for _, d := range []time.Duration{-time.Second, 0, 50 * time.Microsecond, 3 * time.Millisecond} {
 		end := b.a.q.Now().Add(d)
 		if now := b.a.park(end, link.Interest{Rx: true}); now < end {
@@ -93,7 +90,6 @@ func deadline(b *bench) {
 
 // deadlineMovesForward: Arm with an earlier deadline shortens a Park under way.
 func deadlineMovesForward(b *bench) {
-	b.realTime()
 	end := b.a.q.Now().Add(patience)
 	b.a.q.Arm(end, link.Interest{Rx: true})
 	done := b.a.parkAside()
@@ -107,7 +103,6 @@ func deadlineMovesForward(b *bench) {
 
 // frameEndsPark: a frame that arrives ends a Park without deadline.
 func frameEndsPark(b *bench) {
-	b.realTime()
 	b.b.q.Arm(clock.Never, link.Interest{Rx: true})
 	done := b.b.parkAside()
 	p := b.packet(1, headLen, 100, 1)
@@ -120,7 +115,6 @@ func frameEndsPark(b *bench) {
 // noLostWake: one goroutine makes work and wakes, the other sleeps whenever it
 // finds none. Every piece of work is found.
 func noLostWake(b *bench) {
-	b.realTime()
 	var made, found atomic.Int64
 	n := int64(rounds())
 	go func() {
@@ -153,7 +147,6 @@ func noLostWake(b *bench) {
 // noLostFrame: two goroutines throw one packet to and fro and sleep in between, so
 // that each arrival races with an Arm.
 func noLostFrame(b *bench) {
-	b.realTime()
 	n := rounds() / 4
 	ball := b.packet(0, headLen, 32, 1)
 	other := make(chan error, 1)
@@ -201,7 +194,6 @@ func (s *station) catch() error {
 
 // closeEndsPark: Close makes a Park under way return.
 func closeEndsPark(b *bench) {
-	b.realTime()
 	b.a.q.Arm(clock.Never, link.Interest{Rx: true})
 	done := b.a.parkAside()
 	b.noError(b.A.Close(), "Close")
