@@ -96,7 +96,7 @@ func (m *Machine) goBack(why transport.Cause) {
 func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
 	v := transport.Verdict{Action: transport.Advanced, Rule: transport.RuleRNR, PSN: p.PSN}
 	switch {
-	case m.next == m.unacked:
+	case m.rnrUntil != clock.Never: // the NAK of a packet that waits already
 		v.Action, v.Rule = transport.Ignored, transport.RuleNAKAgain
 		return v
 	case m.rnrRetries == 0:

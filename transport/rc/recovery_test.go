@@ -313,6 +313,21 @@ func TestRNR(t *testing.T) {
 	p.b.requireRecvs(ok(4)...)
 }
 
+// TestRNRAfterGoingBack proves that an RNR NAK of the first transmission is obeyed
+// also when a timeout has gone back meanwhile, and that its copy changes nothing.
+func TestRNRAfterGoingBack(t *testing.T) {
+	p := newPair(t, defaults())
+	p.a.post(qp.SendWR{Op: qp.OpSend, SGE: p.a.sge(0, 10)})
+	p.b.recv(p.a.next())
+	nak := p.b.next()
+	p.now = p.a.m.Deadline()
+	p.a.m.Advance(p.now)
+	require.Equal(t, transport.RuleRNR, p.a.recv(nak).Rule)
+	require.Equal(t, transport.RuleNAKAgain, p.a.recv(nak).Rule)
+	require.Empty(t, p.a.drain(), "it waits")
+	require.Equal(t, p.now.Add(bth.RNRDelay(14)), p.a.m.Deadline())
+}
+
 // TestRNRRetry proves R08: 0, 3 and 7 retries after RNR NAKs.
 func TestRNRRetry(t *testing.T) {
 	for _, retries := range []uint8{0, 3} {
