@@ -104,7 +104,7 @@ func WithTrafficClass(class, hopLimit uint8) ConnectOption {
 // says which step failed; then the queue pair is in RESET again.
 func (q *QP) Connect(remote Info, opts ...ConnectOption) error {
 	if s := q.State(); s != StateReset && s != StateInit {
-		return &StateError{Op: "connecting", State: s}
+		return fmt.Errorf("roce: %s: %w", q, &StateError{Op: "connecting", State: s})
 	}
 	a := q.connectAttr(remote)
 	for _, o := range opts {

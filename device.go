@@ -26,6 +26,8 @@ type Device struct {
 	shard  *engine.Shard
 	memory *mr.Table
 	manual bool
+	// addresses, unless nil, is where default addresses of regions come from.
+	addresses func() uint64
 
 	mu       sync.Mutex
 	closed   bool
@@ -51,23 +53,27 @@ func Open(l link.Link, opts ...Option) (*Device, error) {
 	for _, set := range opts {
 		set(&o)
 	}
-	seed := seedFor(l)
+	seed, simulated := seedFor(l)
 	memory := mr.NewTable(stream(seed, 0))
 	shard := engine.New(engine.Config{Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, Rand: stream(seed, 1)})
-	return &Device{
+	d := &Device{
 		link: l, shard: shard, memory: memory, manual: o.mode == engine.Manual, closing: make(chan struct{}),
 		pds: make(map[*PD]struct{}), cqs: make(map[*CQ]struct{}),
-	}, nil
+	}
+	if simulated {
+		d.addresses = stream(seed, 2)
+	}
+	return d, nil
 }
 
 // seedFor is the link's seed, or a random one.
-func seedFor(l link.Link) (seed [32]byte) {
+func seedFor(l link.Link) (seed [32]byte, simulated bool) {
 	if s, ok := l.(link.Seeded); ok {
 		binary.BigEndian.PutUint64(seed[:], s.Seed())
-		return seed
+		return seed, true
 	}
 	rand.Read(seed[:]) // never fails
-	return seed
+	return seed, false
 }
 
 // stream is an unpredictable sequence of its own for each number.
@@ -107,18 +113,19 @@ func (d *Device) Poll() (worked bool) { return d.shard.Poll() }
 func (d *Device) NextDeadline() clock.Time { return d.shard.NextDeadline() }
 
 // Counter is a number with a name.
-type Counter struct {
-	Name  string
-	Value uint64
-}
+type Counter = link.Counter
 
-// Stats returns the device's counters that are not zero: traffic, and for every
-// rule that decided the fate of a packet how often it did.
+// Stats returns the device's counters that are not zero: traffic, for every rule that
+// decided the fate of a packet how often it did, and what the link dropped or refused
+// by itself.
 func (d *Device) Stats() []Counter {
 	var list []Counter
 	c := d.shard.Counters()
 	for name, value := range c.All() {
-		list = append(list, Counter{name, value})
+		list = append(list, Counter{Name: name, Value: value})
+	}
+	if l, ok := d.link.(link.Counted); ok {
+		list = append(list, l.Counters()...)
 	}
 	return list
 }

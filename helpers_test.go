@@ -100,3 +100,9 @@ func fill(b []byte, seed int) []byte {
 	}
 	return b
 }
+
+// settle runs the world until nothing moves.
+func (p *pair) settle() {
+	p.t.Helper()
+	require.NoError(p.t, p.world.Run(p.world.Now().Add(time.Second)))
+}

@@ -24,11 +24,28 @@ type regConfig struct {
 }
 
 // WithIOVA chooses the address by which work requests and peers name the region's
-// first byte. The default is the buffer's address in this process, or 0 with
-// AccessZeroBased, which tells peers nothing about this process [ibv_reg_mr_iova].
+// first byte. The default is the buffer's address in this process (in a simulated
+// network one from its seed), or 0 with AccessZeroBased, which tells peers nothing
+// about this process [ibv_reg_mr_iova].
 func WithIOVA(addr uint64) RegOption {
 	return func(c *regConfig) { c.iova, c.iovaSet = addr, true }
 }
+
+// defaultIOVA is the buffer's address in this process; in a simulated network, where
+// runs shall repeat, one from the seed.
+func (d *Device) defaultIOVA(buf []byte, access Access) uint64 {
+	if d.addresses == nil {
+		return mr.Address(buf)
+	}
+	iova := d.addresses() & simulatedSpace
+	if access&AccessRemoteAtomic != 0 {
+		iova += mr.Address(buf) % mr.AtomicSize
+	}
+	return iova
+}
+
+// simulatedSpace has page addresses of 46 bits.
+const simulatedSpace = 1<<46 - 1<<12
 
 // RegMR registers a buffer. The device refers to it until [MR.Close]. The error
 // matches *[RegisterError] if the buffer and the rights do not go together
@@ -39,7 +56,7 @@ func (p *PD) RegMR(buf []byte, access Access, opts ...RegOption) (*MR, error) {
 		o(&cfg)
 	}
 	if !cfg.iovaSet && access&AccessZeroBased == 0 && len(buf) > 0 {
-		cfg.iova = mr.Address(buf)
+		cfg.iova = p.dev.defaultIOVA(buf, access)
 	}
 	region, err := p.dev.memory.Register(p.id, buf, cfg.iova, access)
 	if err != nil {

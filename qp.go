@@ -152,6 +152,7 @@ func (q *QP) PostSend(wrs ...SendWR) (n int, err error) {
 	}
 	for n = range wrs {
 		if err = q.qp.PostSend(&wrs[n]); err != nil {
+			err = fmt.Errorf("roce: %s: %w", q, err)
 			break
 		}
 	}
@@ -172,7 +173,7 @@ func (q *QP) PostRecv(wrs ...RecvWR) (n int, err error) {
 	}
 	for n = range wrs {
 		if err = q.qp.PostRecv(&wrs[n]); err != nil {
-			return n, err
+			return n, fmt.Errorf("roce: %s: %w", q, err)
 		}
 	}
 	return len(wrs), nil
@@ -182,21 +183,24 @@ func (q *QP) closedErr(what string) error {
 	return fmt.Errorf("roce: %s on %s: %w", what, q, net.ErrClosed)
 }
 
-// Modify changes attributes and state. The error is an *[AttrError] or a
-// *[StateError], or matches net.ErrClosed; then nothing was changed
+// Modify changes attributes and state. The error matches *[AttrError],
+// *[StateError] or net.ErrClosed; then nothing was changed
 // [ibv_modify_qp].
 func (q *QP) Modify(attr QPAttr, mask QPAttrMask) error {
 	var path *wire.Path
 	if mask&AttrAV != 0 {
 		if err := qp.CheckModify(q.State(), &attr, mask); err != nil {
-			return err
+			return fmt.Errorf("roce: %s: %w", q, err)
 		}
 		var err error
 		if path, err = q.resolve(&attr); err != nil {
 			return err
 		}
 	}
-	return q.qp.Modify(&attr, mask, path)
+	if err := q.qp.Modify(&attr, mask, path); err != nil {
+		return fmt.Errorf("roce: %s: %w", q, err)
+	}
+	return nil
 }
 
 // resolve prepares the path to the peer that the attributes name. A GID has no zone:

@@ -43,15 +43,26 @@ func (e *QPError) remedy() string {
 		return "look at the peer: it could not carry the request out"
 	case transport.RuleTooLong:
 		return "post longer receives, or have the peer send less"
-	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange, transport.RuleMisaligned:
-		if e.Remote {
-			return "the peer asked for memory that it may not touch: check what it was given"
-		}
-		return "check the SGEs of the work request against their region"
+	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange:
+		return "the peer asked for memory that it may not touch: check what it was given"
+	case transport.RuleMisaligned:
+		return "the peer has to give its atomics addresses that are multiples of 8"
+	case transport.RuleNotPermitted:
+		return "create the queue pair with more Access, if the peer shall be able to do that"
+	case transport.RuleTooManyReads:
+		return "connect both ends with WithReadLimits that fit each other"
+	case transport.RuleNoReads:
+		return "connect with WithReadLimits of at least 1"
+	case transport.RuleWorkMemory:
+		return "check that the SGEs lie in regions of this PD that are not closed yet, READs and atomics in ones with local write access"
 	case transport.RuleLocalMemory, transport.RuleResponseMemory:
 		return "check that the SGEs lie in regions with local write access that are not closed yet"
 	case transport.RuleLength, transport.RuleDMALength:
-		return "check that both ends use the same path MTU"
+		return "check that both ends use the same path MTU, and that no message is longer than 2^31 bytes"
+	case transport.RuleCQOverflow:
+		return "create the CQ as deep as all the queues together that feed it, or poll it earlier"
+	case transport.RuleSequence, transport.RuleReserved, transport.RuleUnsupported, transport.RuleBadResponse:
+		return "the peer breaks the protocol, or speaks a part of it that is not offered here: a trace shows the packet (WithTap)"
 	default:
 		return ""
 	}

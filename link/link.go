@@ -118,6 +118,18 @@ type Meta struct {
 	Flags    uint16 // IPv4 flags and fragment offset; wire.DontFragment where the link cannot see them
 }
 
+// Counter is a number with a name.
+type Counter struct {
+	Name  string
+	Value uint64
+}
+
+// Counted is implemented by links that drop or refuse packets by themselves: what
+// they count is shown with the device's counters. Any goroutine may call it.
+type Counted interface {
+	Counters() []Counter
+}
+
 // Seeded is implemented by links of a simulated network: a device opened on one
 // draws its keys, QPNs and PSNs from the seed, so that a run repeats to the byte.
 type Seeded interface {

@@ -156,7 +156,7 @@ func checkSend(wr *SendWR, n uint32) error {
 
 func (q *SendQueue) copyInline(w *SendWQE, i int, mem LocalReader) error {
 	if int(w.Len) > q.maxInline {
-		return &WRError{"SGE", fmt.Sprintf("has %d bytes, inline takes at most %d", w.Len, q.maxInline)}
+		return &WRError{"SGE", fmt.Sprintf("has %d bytes, inline takes at most %d: leave Inline out, or create the queue pair with a larger MaxInline", w.Len, q.maxInline)}
 	}
 	buf := q.inline[i*q.maxInline : i*q.maxInline : (i+1)*q.maxInline]
 	for _, s := range w.SGL {
@@ -184,7 +184,7 @@ func snapshot(dst []SGE, one *SGE, list []SGE) ([]SGE, uint32, error) {
 		return nil, 0, &WRError{"SGE", "and SGL are both set: use one"}
 	}
 	if len(list) > len(dst) {
-		return nil, 0, &WRError{"SGL", fmt.Sprintf("has %d pieces, this queue pair takes %d", len(list), len(dst))}
+		return nil, 0, &WRError{"SGL", fmt.Sprintf("has %d pieces, this queue pair takes %d: create it with a larger MaxSGE, or post several requests", len(list), len(dst))}
 	}
 	n, total := 0, uint64(0)
 	for _, s := range list {

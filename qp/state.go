@@ -49,6 +49,8 @@ func remedy(s State) string {
 		return "; bring it to INIT first for receives, and to RTS for sends (Connect, or Modify)"
 	case StateInit, StateRTR:
 		return "; bring it to RTS first (Connect, or Modify)"
+	case StateRTS:
+		return "; bring it to RESET first (Modify), or make another one"
 	case StateErr:
 		return "; only RESET leads out of ERR"
 	default:

@@ -15,9 +15,8 @@
 // and [World.Step]: time jumps to the next event or device deadline, what is due
 // happens, and the devices are polled in the order in which they were attached.
 // Events of the same instant happen in the order in which they were scheduled. One
-// goroutine does it all, so the same seed and the same calls give the same run: to the
-// byte, if memory is registered with roce.WithIOVA or roce.AccessZeroBased, for the
-// default address of a region is that of the process.
+// goroutine does it all, so the same seed and the same calls give the same run, to the
+// byte.
 //
 // With [RealTime] the world follows the clock of the machine, or of a testing/synctest
 // bubble if it was made in one, and devices use their own goroutines. Outside a

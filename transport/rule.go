@@ -65,6 +65,9 @@ const (
 	RuleBadResponse    // response of the wrong kind, length or syndrome
 	RuleResponseMemory // local memory of a READ or atomic is gone
 	RuleCNP            // congestion notification, passed to the controller
+	RuleWorkMemory     // memory of the send work request is not valid
+	RuleNoReads        // READ or atomic on a connection set up without any
+	RuleCQOverflow     // a completion queue was given more than it holds
 	RuleFlushed        // work flushed because the QP is in ERR
 	RuleNothingAsked   // response while nothing is outstanding
 
@@ -128,6 +131,9 @@ var ruleWords = [...]string{
 	RuleBadResponse:    "response of the wrong kind, length or syndrome",
 	RuleResponseMemory: "local memory for the answer is not valid",
 	RuleCNP:            "congestion notification",
+	RuleWorkMemory:     "memory of the work request is not valid",
+	RuleNoReads:        "the connection was set up without READs and atomics",
+	RuleCQOverflow:     "a completion queue was given more than it holds",
 	RuleFlushed:        "flushed: the QP is in ERR",
 	RuleNothingAsked:   "nothing is outstanding",
 }

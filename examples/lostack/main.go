@@ -32,7 +32,7 @@ func newEnd(w *simnet.World, rec *trace.Recorder, name, addr string) end {
 	w.Attach(dev)
 	pd := must(dev.AllocPD())
 	cq := must(dev.CreateCQ(16))
-	rights := roce.AccessLocalWrite | roce.AccessRemoteWrite | roce.AccessZeroBased // addresses begin at 0
+	rights := roce.AccessLocalWrite | roce.AccessRemoteWrite
 	return end{cq, must(pd.CreateQP(roce.QPConfig{SendCQ: cq})), must(pd.RegMR(make([]byte, 4096), rights))}
 }
 

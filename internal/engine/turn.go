@@ -7,6 +7,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
 )
 
 // deferredTurns is how many turns in a row may leave transmitting to the next: a
@@ -104,7 +105,8 @@ func (s *Shard) failOverflown() {
 	for i := 0; i < len(s.overflown); i++ {
 		users := slices.SortedFunc(maps.Keys(s.overflown[i].users), func(a, b *QP) int { return cmp.Compare(a.qpn, b.qpn) })
 		for _, q := range users {
-			s.fail(q)
+			q.machine.Abandon(transport.RuleCQOverflow)
+			s.touch(q)
 		}
 	}
 	s.overflown = s.overflown[:0]

@@ -60,6 +60,18 @@ func (m *Machine) refuseRequest(nak pendingNAK, status cq.Status, v transport.Ve
 	return v
 }
 
+// Abandon takes the queue pair to ERR for a reason outside the protocol, which is the
+// rule.
+func (m *Machine) Abandon(rule transport.Rule) {
+	if m.attr.State == qp.StateReset || m.attr.State == qp.StateErr {
+		return
+	}
+	m.record(cq.StatusFatal, transport.Verdict{Action: transport.Failed, Rule: rule, PSN: m.unacked}, false)
+	m.setState(qp.StateErr)
+	m.responder.silence()
+	m.flush()
+}
+
 // flush completes all work in both queues as flushed, in order (10.3.1.7), and
 // stops the requester. What is posted meanwhile rings the bell again.
 func (m *Machine) flush() {

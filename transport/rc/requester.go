@@ -80,11 +80,11 @@ func (m *Machine) cannotSend(status cq.Status) {
 func unsendable(status cq.Status) transport.Rule {
 	switch status {
 	case cq.StatusLocalQPOperation:
-		return transport.RuleTooManyReads
+		return transport.RuleNoReads
 	case cq.StatusLocalLength:
 		return transport.RuleDMALength
 	default:
-		return transport.RuleLocalMemory
+		return transport.RuleWorkMemory
 	}
 }
 
