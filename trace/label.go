@@ -90,7 +90,10 @@ func labelResponse(b *strings.Builder, p *bth.Packet, f bth.Flags) {
 	if f&bth.HasAtomicAck != 0 {
 		fmt.Fprintf(b, " original 0x%x", p.AtomicAck)
 	}
-	if f&bth.Ack == 0 && !p.AETH.Syndrome.IsACK() {
+	switch {
+	case f&bth.Ack != 0:
+		fmt.Fprintf(b, " syndrome 0x%02x", uint8(p.AETH.Syndrome))
+	case !p.AETH.Syndrome.IsACK():
 		fmt.Fprintf(b, " with %s", p.AETH.Syndrome)
 	}
 }

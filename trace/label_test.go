@@ -32,13 +32,13 @@ func TestLabel(t *testing.T) {
 		{bth.Packet{Opcode: bth.RCCompareSwap, PSN: 9, Atomic: atomic}, "CmpSwap PSN 9 va 0x1000 rkey 0x1234 compare 0x10 swap 0xff"},
 		{bth.Packet{Opcode: bth.RCFetchAdd, PSN: 9, Atomic: atomic}, "FetchAdd PSN 9 va 0x1000 rkey 0x1234 add 0xff"},
 		{bth.Packet{Opcode: bth.RCAtomicAck, PSN: 9, AETH: aeth(bth.ACKUnlimited), AtomicAck: 16}, "ATOMIC Acknowledge PSN 9 MSN 5 original 0x10"},
-		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 103, AETH: aeth(bth.ACKUnlimited)}, "ACK PSN 103 MSN 5"},
-		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 7, AETH: aeth(bth.NAKSequence)}, "NAK PSN sequence error PSN 7 MSN 5"},
-		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 7, AETH: aeth(bth.RNRNAK(14))}, "RNR NAK (wait 1.28ms) PSN 7 MSN 5"},
-		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 7, AETH: aeth(0x80)}, "reserved syndrome 0x80 PSN 7 MSN 5"},
+		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 103, AETH: aeth(bth.ACKUnlimited)}, "ACK PSN 103 MSN 5 syndrome 0x1f"},
+		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 7, AETH: aeth(bth.NAKSequence)}, "NAK PSN sequence error PSN 7 MSN 5 syndrome 0x60"},
+		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 7, AETH: aeth(bth.RNRNAK(14))}, "RNR NAK (wait 1.28ms) PSN 7 MSN 5 syndrome 0x2e"},
+		{bth.Packet{Opcode: bth.RCAcknowledge, PSN: 7, AETH: aeth(0x80)}, "reserved syndrome 0x80 PSN 7 MSN 5 syndrome 0x80"},
 		{bth.Packet{Opcode: bth.UDSendOnly, PSN: 3, DETH: deth, Payload: k}, "UD SEND Only PSN 3 from QP 0x31 qkey 0x11111111 (1024 B)"},
 		{bth.Packet{Opcode: bth.Opcode(0xa4), PSN: 3, XRCSRQ: 0x99}, "XRC SEND Only PSN 3 srq 0x99 (0 B)"},
-		{bth.Packet{Opcode: bth.Opcode(0xb1), PSN: 3, AETH: aeth(bth.ACKUnlimited)}, "XRC ACK PSN 3 MSN 5"},
+		{bth.Packet{Opcode: bth.Opcode(0xb1), PSN: 3, AETH: aeth(bth.ACKUnlimited)}, "XRC ACK PSN 3 MSN 5 syndrome 0x1f"},
 		{bth.Packet{Opcode: bth.CNP, DestQP: 0x12}, "CNP for QP 0x12"},
 	} {
 		if got := Label(&c.p); got != c.want {

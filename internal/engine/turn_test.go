@@ -33,6 +33,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	out := make([]cq.WC, 16)
 	for name, wr := range map[string]qp.SendWR{
 		"SEND":                 {Op: qp.OpSend, SGE: p.a.sge(0, 3000)},
+		"SEND with immediate":  {Op: qp.OpSendImm, SGE: p.a.sge(0, 3000)},
 		"SEND inline":          {Op: qp.OpSend, SGE: p.a.sge(0, 30), Flags: qp.Inline},
 		"WRITE":                {Op: qp.OpWrite, SGE: p.a.sge(0, 3000), RemoteAddr: peer.Base(), RKey: peer.RKey()},
 		"WRITE with immediate": {Op: qp.OpWriteImm, SGE: p.a.sge(0, 3000), RemoteAddr: peer.Base(), RKey: peer.RKey()},
