@@ -16,6 +16,9 @@ FUZZ_LONG ?= 20000000
 # are Linux's alone.
 packages = go list ./... | grep -v /interop
 
+# Prints the kernels that the guests boot: kernel, suite, package, version, hash.
+pinned_kernels = grep -v '^\#' interop/guest/guest.lock
+
 # Makes the failures and skips of go test -json readable.
 report = go run ./internal/testreport $(if $(TEST_SKIPS),-skips $(TEST_SKIPS))
 
@@ -67,9 +70,11 @@ fuzz-short: ## Go's fuzzer on every fuzz target, FUZZ_SHORT inputs each
 	@scripts/fuzz $(FUZZ_SHORT)
 
 interop: ## against the Linux kernel's rdma_rxe, in virtual machines
+	@$(pinned_kernels)
 	@go test -json -count=1 -timeout 30m ./interop/... | $(report)
 
 interop-full: ## the whole matrix of interop: every kernel, MTU and operation
+	@$(pinned_kernels)
 	@export ROCE_FULL=1; go test -json -count=1 -timeout 0 ./interop/... | $(report)
 
 fuzz-long: ## go on fuzzing where the ledger ends, FUZZ_LONG new inputs each, and log it

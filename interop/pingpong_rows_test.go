@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -33,16 +32,17 @@ type pingpongRow struct {
 	Iters         int    `json:"iters"` // messages in each direction
 	Packets       int    `json:"packets"`
 	Retransmitted int    `json:"retransmitted"` // packets of either end
+	Date          string `json:"date"`          // as in Row
+	Commit        string `json:"commit"`        // as in Row
 }
 
 func (c pingpongCell) row(t *testing.T, g *guest.Guest, packets []*decode.Packet) pingpongRow {
 	t.Helper()
-	r, err := g.Run(t.Context(), "uname -r")
-	require.NoError(t, err)
 	again := retransmissions(packets)
 	return pingpongRow{
-		Kernel: strings.TrimSpace(r.Stdout), Role: c.role, Family: c.family, LinkMTU: c.linkMTU, MTU: c.mtu, Size: c.size,
+		Kernel: release(t, g), Role: c.role, Family: c.family, LinkMTU: c.linkMTU, MTU: c.mtu, Size: c.size,
 		Iters: pingpongIters, Packets: len(packets), Retransmitted: again[c.hostAddr()] + again[c.guestAddr()],
+		Date: today(), Commit: testedCommit(t),
 	}
 }
 
@@ -70,12 +70,12 @@ and no failure: an emulated machine is slow to answer at times.
 
 This page is made by `+"`make interop-full`"+` from interop-pingpong.jsonl, which it writes too.
 
-| kernel | roci is the | over | link MTU | path MTU | bytes | packets | sent again |
-|---|---|---|---|---|---|---|---|
+| kernel | roci is the | over | link MTU | path MTU | bytes | packets | sent again | date | commit |
+|---|---|---|---|---|---|---|---|---|---|
 `, pingpongIters)
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d | %d | %d |\n",
-			r.Kernel, r.Role, r.Family, r.LinkMTU, r.MTU, r.Size, r.Packets, r.Retransmitted)
+		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d | %d | %d | %s | %s |\n",
+			r.Kernel, r.Role, r.Family, r.LinkMTU, r.MTU, r.Size, r.Packets, r.Retransmitted, r.Date, r.Commit)
 	}
 	return b.Bytes()
 }

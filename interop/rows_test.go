@@ -4,10 +4,8 @@ package interop
 
 import (
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,19 +17,23 @@ import (
 // commit, and the packets of them.
 func newRow(t *testing.T, g *guest.Guest, suite, name string, passed int, packets []*decode.Packet) Row {
 	t.Helper()
-	release, err := g.Run(bounded(t), "uname -r")
-	require.NoError(t, err)
-	commit, err := exec.Command("git", "describe", "--always", "--dirty", "--exclude", "*").Output()
-	require.NoError(t, err, "git describe")
 	r := Row{
-		Kernel: strings.TrimSpace(release.Stdout), Suite: suite, Case: name, Passed: passed, Packets: len(packets),
-		Date: time.Now().UTC().Format(time.DateOnly), Commit: strings.TrimSpace(string(commit)),
+		Kernel: release(t, g), Suite: suite, Case: name, Passed: passed, Packets: len(packets),
+		Date: today(), Commit: testedCommit(t),
 	}
 	for _, n := range retransmissions(packets) {
 		r.Retransmits += n
 	}
 	t.Logf("%+v", r)
 	return r
+}
+
+// release is the guest's kernel, as uname -r prints it.
+func release(t *testing.T, g *guest.Guest) string {
+	t.Helper()
+	r, err := g.Run(bounded(t), "uname -r")
+	require.NoError(t, err)
+	return strings.TrimSpace(r.Stdout)
 }
 
 // keep writes the rows of a full run, and the page.

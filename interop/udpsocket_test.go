@@ -24,15 +24,25 @@ import (
 // TestUDPSocket runs the stack over the kernel's UDP socket against rdma_rxe, in both
 // directions. The kernel computes the ICRC with the IPv4 identification, which a UDP
 // socket does not show: the trace must say that the ICRC was inferred until the
-// identification is an expected one, and never over IPv6, which has none.
+// identification is an expected one, and never over IPv6, which has none. The peer is
+// the oldest kernel, and if ROCE_FULL is set each of the others too.
 func TestUDPSocket(t *testing.T) {
 	testenv.Need(t, guest.Feature, testenv.Root, testenv.Netns, testenv.Tshark)
-	g := guest.BootForTest(t, guest.Kernel61, guest.Config{Data: guest.OnTap})
+	kernels := []guest.Kernel{guest.Kernel61}
+	if testenv.Full() {
+		kernels = guest.Kernels()
+	}
 	var rows []Row
-	for _, f := range families {
-		t.Run(f.name, func(t *testing.T) { rows = append(rows, testUDPSocket(t, g, f)) })
+	for _, k := range kernels {
+		t.Run(string(k), func(t *testing.T) {
+			g := guest.BootForTest(t, k, guest.Config{Data: guest.OnTap})
+			for _, f := range families {
+				t.Run(f.name, func(t *testing.T) { rows = append(rows, testUDPSocket(t, g, f)) })
+			}
+		})
 	}
 	if testenv.Full() && !t.Failed() {
+		require.Len(t, rows, len(kernels)*len(families), "results")
 		keep(t, rows)
 	}
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,12 @@ Each command tells more with --help.`,
 		Example: `  roci demo                             every operation, drawn, checked and measured
   roci trace capture.pcapng             what is in a capture, packet by packet
   roci trace capture.pcapng --ladder    who sent what to whom`,
+		Args: knownCommand,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+
+		DisableFlagsInUseLine:      true,
+		SuggestionsMinimumDistance: 2, // letters
+
 		SilenceErrors: true, // main prints them
 		SilenceUsage:  true, // --help has it; an error should be read, not searched for
 	}
@@ -37,4 +44,16 @@ Each command tells more with --help.`,
 	root.AddCommand(newPingpong())
 	root.AddCommand(newTrace())
 	return root
+}
+
+// knownCommand is asked when the first argument names no command.
+func knownCommand(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	meant := ""
+	if like := c.SuggestionsFor(args[0]); len(like) > 0 {
+		meant = " did you mean " + strings.Join(like, " or ") + "?"
+	}
+	return fmt.Errorf("unknown command %q;%s see %s --help", args[0], meant, c.CommandPath())
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"strconv"
@@ -51,15 +50,23 @@ and the links here send no VLAN tags.`,
   ibv_rc_pingpong -g 1 10.0.0.1            the tool as the client
   roci pingpong --addr fd00::1             a server on this address
   roci pingpong --trace run.pcapng 10.0.0.1 && roci trace --ladder run.pcapng`,
-		Args: cobra.MaximumNArgs(1),
+		Args: atMostOneHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
+			f.o.Hint = func(s string) { fmt.Fprintln(c.ErrOrStderr(), "roci: pingpong:", s) }
 			return f.run(ctx, c.OutOrStdout(), args)
 		},
 	}
 	f.register(c)
 	return c
+}
+
+func atMostOneHost(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return fmt.Errorf("pingpong takes one host, the server's, or none to be the server; %d were given; see roci pingpong --help", len(args))
+	}
+	return nil
 }
 
 // pingpongFlags are the flags as given.
@@ -147,7 +154,7 @@ func (f *pingpongFlags) complete() (err error) {
 		return fmt.Errorf("--sl %d: must be 0 to 15", f.sl)
 	}
 	if f.addr != "" {
-		if f.o.Addr, err = netip.ParseAddr(f.addr); err != nil {
+		if f.o.Addr, err = parseAddr(f.addr); err != nil {
 			return fmt.Errorf("--addr: %w", err)
 		}
 	} else if f.device != "" || f.gid >= 0 {

@@ -92,8 +92,11 @@ func (f *traceFlags) options() (o decode.Options, err error) {
 	if o.Filter.Ops, err = each("--op", f.ops, decode.ParseOp); err != nil {
 		return o, err
 	}
-	if o.Filter.Hosts, err = each("--host", f.hosts, netip.ParseAddr); err != nil {
+	if o.Filter.Hosts, err = each("--host", f.hosts, parseAddr); err != nil {
 		return o, err
+	}
+	if f.to > 0 && f.from > f.to {
+		return o, fmt.Errorf("--from %d --to %d: no packet is in this range; give the lower number to --from", f.from, f.to)
 	}
 	if f.psn == "" {
 		return o, nil
@@ -102,6 +105,15 @@ func (f *traceFlags) options() (o decode.Options, err error) {
 		return o, fmt.Errorf("--psn: %w", err)
 	}
 	return o, nil
+}
+
+// parseAddr parses the value of a flag that is an address.
+func parseAddr(s string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(s)
+	if err != nil {
+		return a, fmt.Errorf("%q is no IP address; write one like 10.0.0.2 or fd00::2", s)
+	}
+	return a, nil
 }
 
 // each parses the values of a flag.

@@ -81,13 +81,15 @@ func TestTraceErrors(t *testing.T) {
 		{[]string{"trace", "--qp", "x", capture}, `--qp: "x" is no queue pair number`},
 		{[]string{"trace", "--psn", "1-x", capture}, `--psn: "1-x" is no PSN`},
 		{[]string{"trace", "--op", "fetch", capture}, `--op: "fetch" is no kind of packet; there are send,`},
-		{[]string{"trace", "--host", "server", capture}, `--host: ParseAddr("server")`},
+		{[]string{"trace", "--host", "server", capture}, `--host: "server" is no IP address; write one like 10.0.0.2 or fd00::2`},
+		{[]string{"trace", "--from", "9", "--to", "3", capture}, "--from 9 --to 3: no packet is in this range; give the lower number to --from"},
 		{[]string{"trace", filepath.Join(dir, "nowhere")}, "opening the capture: stat "},
 		{[]string{"trace", dir}, "is not a regular file"},
 		{[]string{"trace", write("empty", nil)}, "the file is empty"},
 		{[]string{"trace", write("text", []byte("hello"))}, "neither pcap nor pcapng"},
 		{[]string{"trace", write("cut", whole[:len(whole)-1])}, "record 19: the file ends in the middle of it"},
-		{[]string{"dance"}, `unknown command "dance"`},
+		{[]string{"dance"}, `unknown command "dance"; see roci --help`},
+		{[]string{"trase", capture}, `unknown command "trase"; did you mean trace? see roci --help`},
 	} {
 		_, err := roci(c.args...)
 		require.ErrorContains(t, err, c.want, "%q", c.args)

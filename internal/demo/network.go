@@ -8,6 +8,7 @@ import (
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/udp"
 	"github.com/rocinante-rdma/roce/simnet"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Names of networks, the values of --link.
@@ -38,13 +39,26 @@ func choose(name string, addrA, addrB netip.Addr) (network, error) {
 	if name != "" {
 		return network{}, fmt.Errorf("--link %q: there is no such network; choose %s or %s", name, UDP, Sim)
 	}
-	a, b, err := openUDP(addrA, addrB)
-	if err != nil {
+	if err := tryUDP(addrA, addrB); err != nil {
 		n := networks[Sim]
 		n.note = err.Error()
 		return n, nil
 	}
-	return networks[UDP], errors.Join(a.Close(), b.Close())
+	return networks[UDP], nil
+}
+
+// tryUDP says why UDP cannot be had: the addresses, the port, or a route between them
+// is missing.
+func tryUDP(addrA, addrB netip.Addr) (err error) {
+	a, b, err := openUDP(addrA, addrB)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.Close(), b.Close()) }()
+	if err := a.Resolve(&wire.Path{Src: addrA, Dst: addrB}); err != nil {
+		return err
+	}
+	return b.Resolve(&wire.Path{Src: addrB, Dst: addrA})
 }
 
 func openUDP(addrA, addrB netip.Addr) (a, b link.Link, err error) {

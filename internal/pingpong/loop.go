@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/rocinante-rdma/roce"
 )
@@ -21,9 +22,10 @@ const turnsPerCheck = 1 << 12
 type volley struct {
 	*end
 	ctx          context.Context
-	sends, recvs int    // completed
-	pending      uint64 // completions to come before the next send
-	checked      int    // messages whose data was looked at
+	sends, recvs int           // completed
+	pending      uint64        // completions to come before the next send
+	checked      int           // messages whose data was looked at
+	completed    atomic.Uint64 // sends and receives, for the watch
 }
 
 // play sends and receives as often as asked for. The client begins; from then on
@@ -59,6 +61,7 @@ func (v *volley) complete(wc *roce.WC) error {
 	if err := wc.Err(); err != nil {
 		return err
 	}
+	v.completed.Add(1)
 	switch wc.ID {
 	case sendID:
 		v.sends++

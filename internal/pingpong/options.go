@@ -44,6 +44,9 @@ type Options struct {
 	Recorder *trace.Recorder
 	// Out, unless nil, is where the lines of the report go as soon as they are known.
 	Out io.Writer
+	// Hint, unless nil, is told at most once, from another goroutine, what to look at
+	// when nothing comes any more.
+	Hint func(string)
 }
 
 // Validate says which of the numbers cannot be.

@@ -87,6 +87,7 @@ func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote End
 	}
 	printRemote(out, remote)
 	v := volley{end: e, ctx: ctx}
+	defer v.watch()()
 	start := clock.Now()
 	if err := v.play(); err != nil {
 		return nil, err
