@@ -109,7 +109,7 @@ func TestPiecesAndInline(t *testing.T) {
 	p.a.send(roce.SendWR{Op: roce.OpSend, SGL: []roce.SGE{p.a.mr.SGE(8, 5), p.a.mr.SGE(3, 1), p.a.mr.SGE(0, 3)}})
 	inline := roce.SendWR{Op: roce.OpSend, SGE: p.a.mr.SGE(4, 3), Flags: roce.Inline | roce.Signaled}
 	p.a.send(inline)
-	copy(p.a.mr.Bytes()[4:], "XXX")
+	copy(p.a.mr.Bytes()[4:], "---")
 	p.wait(p.a, 1)
 	p.wait(p.b, 2)
 	require.Equal(t, "th", string(p.b.mr.Bytes()[:2]))
