@@ -113,6 +113,13 @@ func (p *Packet) Parse(a, b []byte) error {
 	if err := p.ParseBTH(a); err != nil {
 		return err
 	}
+	return p.ParseRest(a, b)
+}
+
+// ParseRest is Parse for a packet whose base header ParseBTH has read from a: a
+// receiver looks at that alone before it knows whether it wants the rest.
+func (p *Packet) ParseRest(a, b []byte) error {
+	p.Payload = [2][]byte{}
 	if !p.Opcode.Known() {
 		return ErrOpcode
 	}

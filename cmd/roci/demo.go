@@ -25,9 +25,9 @@ draws every packet with the reason why it was sent and what was done with it, re
 them for Wireshark, compares every byte of both memories with what has to be there,
 and measures. It needs no privileges.
 
-The network is the kernel's UDP. Where that cannot be had (UDP port 4791 is taken, or
-the system is not Linux) demo says so and simulates a network in this process; with
---link it takes the one that is asked for, or fails.
+The network is the kernel's UDP. Where that cannot be had (UDP port 4791 is taken,
+loopback has no route, or the system is not Linux) demo says so and simulates a network
+in this process; with --link it takes the one that is asked for, or fails.
 
 If a byte is wrong, demo says which, and its exit status is 1.`,
 		Example: `  roci demo

@@ -31,7 +31,7 @@ func (s *Shard) answerBells() (worked bool) {
 		q.bell.next = nil
 		q.bell.rung.clear() // before the queues are looked at: later posts ring again
 		if !q.destroyed {
-			q.machine.Posted(s.now)
+			q.machine.Posted()
 			s.touch(q)
 		}
 		q = next

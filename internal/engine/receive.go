@@ -158,7 +158,7 @@ func partitionsMatch(a, b uint16) bool {
 // parse reads the rest of the packet. Undefined opcodes of the QP's service go to
 // the machine with the base header alone: it answers them.
 func (s *Shard) parse(body [2][]byte) transport.Rule {
-	err := s.packet.Parse(body[0], body[1])
+	err := s.packet.ParseRest(body[0], body[1])
 	switch {
 	case err == nil, errors.Is(err, bth.ErrOpcode):
 		return transport.RuleNone

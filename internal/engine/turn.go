@@ -91,7 +91,7 @@ func (s *Shard) settleQP(q *QP) {
 			s.counters.QPErrors++
 			// Receives that were posted after the machine flushed and before the
 			// state was stored, when posters do not ring yet.
-			q.machine.Posted(s.now)
+			q.machine.Posted()
 		}
 	}
 	s.deadlines.set(q, q.machine.Deadline())

@@ -127,7 +127,7 @@ func (s *subject) check() {
 		panic("memory outside the region was written")
 	}
 	if s.m.State() == qp.StateErr {
-		s.m.Posted(s.now)
+		s.m.Posted()
 		if s.posted != s.finished {
 			panic(fmt.Sprintf("ERR, but of %v works only %v completed", s.posted, s.finished))
 		}
@@ -187,7 +187,7 @@ func (s *subject) step(r *script, next func(*script) *bth.Packet) {
 		if s.rq.Post(&wr) == nil {
 			s.posted[1]++
 		}
-		s.m.Posted(s.now)
+		s.m.Posted()
 	case 2:
 		s.postSend(r)
 	case 3:
@@ -234,7 +234,7 @@ func (s *subject) postSend(r *script) {
 		s.posted[0]++
 		s.works = append(s.works, wr)
 	}
-	s.m.Posted(s.now)
+	s.m.Posted()
 }
 
 var fuzzSubject = newSubject()

@@ -157,7 +157,7 @@ func (m *Machine) reset() {
 
 // Posted tells that work was posted. In ERR it is flushed at once; otherwise Next
 // finds it.
-func (m *Machine) Posted(clock.Time) {
+func (m *Machine) Posted() {
 	if m.attr.State == qp.StateErr {
 		m.flush()
 	}

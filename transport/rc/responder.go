@@ -56,6 +56,13 @@ func (m *Machine) respond(p *bth.Packet) transport.Verdict {
 	if v, stop := m.checkPSN(p); stop {
 		return v
 	}
+	v := m.judge(p)
+	m.target = mr.Span{} // no reference to the user's memory outlives the packet
+	return v
+}
+
+// judge takes the expected request through the checks, and executes or refuses it.
+func (m *Machine) judge(p *bth.Packet) transport.Verdict {
 	for _, check := range requestChecks {
 		if rule := check(m, p); rule != transport.RuleNone {
 			return m.refuse(p.PSN, rule)
