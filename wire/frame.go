@@ -23,48 +23,66 @@ var (
 	ErrUDPLength = errors.New("wire: UDP length does not fit the IP packet")
 )
 
-// ParseFrame reads an Ethernet frame with at most one VLAN tag and without FCS. The
-// UDP length says where the payload ends, so Ethernet's padding does not matter.
-// Header checksums are not judged: the ICRC covers what they cover, and a frame
-// that never left its host has none yet. ParseFrame never panics and never
-// allocates; on error the frame is incomplete.
-func ParseFrame(b []byte) (f Frame, err error) {
-	if len(b) < EthernetLen {
-		return f, ErrTruncated
-	}
-	f.DstMAC, f.SrcMAC = MAC(b), MAC(b[6:])
-	etherType, b := binary.BigEndian.Uint16(b[12:]), b[EthernetLen:]
-	if etherType == etherTypeVLAN {
-		if len(b) < VLANLen {
-			return f, ErrTruncated
-		}
-		f.VLAN, etherType, b = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:]), b[VLANLen:]
-	}
-	switch etherType {
-	case etherTypeIPv4:
-		err = f.parseIPv4(b)
-	case etherTypeIPv6:
-		err = f.parseIPv6(b)
-	default:
-		err = ErrNotIP
-	}
-	return f, err
+// ParseFrame reads an Ethernet frame with at most one VLAN tag and without FCS: see
+// [ParseHeaders]. The UDP length says where the payload ends, so Ethernet's padding
+// does not matter. On error the frame is incomplete.
+func ParseFrame(b []byte) (Frame, error) {
+	h, payload, n, err := ParseHeaders(b, len(b))
+	return frame(b, h, payload, n, err)
 }
 
 // ParseIP is [ParseFrame] for bytes that start with the IP header.
-func ParseIP(b []byte) (f Frame, err error) {
+func ParseIP(b []byte) (Frame, error) {
 	if len(b) == 0 {
-		return f, ErrTruncated
+		return Frame{}, ErrTruncated
 	}
+	var h Headers
+	var payload, n int
+	err := ErrNotIP
 	switch b[0] >> 4 {
 	case 4:
-		err = f.parseIPv4(b)
+		payload, n, err = h.parseIPv4(b, len(b))
 	case 6:
-		err = f.parseIPv6(b)
+		payload, n, err = h.parseIPv6(b, len(b))
+	}
+	return frame(b, h, payload, n, err)
+}
+
+func frame(b []byte, h Headers, payload, n int, err error) (Frame, error) {
+	if err != nil {
+		return Frame{Headers: h}, err
+	}
+	return Frame{h, b[payload : payload+n]}, nil
+}
+
+// ParseHeaders reads the headers of an Ethernet frame of total bytes that begins
+// with b: for receivers that have a frame in pieces, of which the first holds all
+// headers. The UDP payload is the n bytes from payload on.
+//
+// Header checksums are not judged: the ICRC covers what they cover, and a frame
+// that never left its host has none yet. ParseHeaders never panics and never
+// allocates; on error the headers are incomplete.
+func ParseHeaders(b []byte, total int) (h Headers, payload, n int, err error) {
+	if len(b) < EthernetLen {
+		return h, 0, 0, ErrTruncated
+	}
+	h.DstMAC, h.SrcMAC = MAC(b), MAC(b[6:])
+	etherType, at := binary.BigEndian.Uint16(b[12:]), EthernetLen
+	if etherType == etherTypeVLAN {
+		if len(b) < EthernetLen+VLANLen {
+			return h, 0, 0, ErrTruncated
+		}
+		h.VLAN, etherType, at = binary.BigEndian.Uint16(b[14:]), binary.BigEndian.Uint16(b[16:]), at+VLANLen
+	}
+	switch etherType {
+	case etherTypeIPv4:
+		payload, n, err = h.parseIPv4(b[at:], total-at)
+	case etherTypeIPv6:
+		payload, n, err = h.parseIPv6(b[at:], total-at)
 	default:
 		err = ErrNotIP
 	}
-	return f, err
+	return h, at + payload, n, err
 }
 
 const (
@@ -72,47 +90,50 @@ const (
 	fragmentOffset = 0x1fff
 )
 
-func (f *Frame) parseIPv4(b []byte) error {
+// parseIPv4 reads an IP packet of size bytes that begins with b, as does parseIPv6.
+func (h *Headers) parseIPv4(b []byte, size int) (payload, n int, err error) {
 	if len(b) < IPv4Len {
-		return ErrTruncated
+		return 0, 0, ErrTruncated
 	}
 	if b[0] != 0x45 {
-		return ErrOptions
+		return 0, 0, ErrOptions
 	}
 	total := int(binary.BigEndian.Uint16(b[2:]))
-	if total < IPv4Len || total > len(b) {
-		return ErrTruncated
+	if total < IPv4Len || total > size {
+		return 0, 0, ErrTruncated
 	}
-	f.TrafficClass, f.HopLimit = b[1], b[8]
-	f.ID, f.Flags = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
-	f.Src, f.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
-	if f.Flags&(moreFragments|fragmentOffset) != 0 {
-		return ErrFragment
+	h.TrafficClass, h.HopLimit = b[1], b[8]
+	h.ID, h.Flags = binary.BigEndian.Uint16(b[4:]), binary.BigEndian.Uint16(b[6:])
+	h.Src, h.Dst = netip.AddrFrom4([4]byte(b[12:])), netip.AddrFrom4([4]byte(b[16:]))
+	if h.Flags&(moreFragments|fragmentOffset) != 0 {
+		return 0, 0, ErrFragment
 	}
 	if b[9] != protocolUDP {
-		return ErrNotUDP
+		return 0, 0, ErrNotUDP
 	}
-	return f.parseUDP(b[IPv4Len:total])
+	n, err = h.parseUDP(b[IPv4Len:], total-IPv4Len)
+	return IPv4Len + UDPLen, n, err
 }
 
-func (f *Frame) parseIPv6(b []byte) error {
+func (h *Headers) parseIPv6(b []byte, size int) (payload, n int, err error) {
 	if len(b) < IPv6Len {
-		return ErrTruncated
+		return 0, 0, ErrTruncated
 	}
 	word := binary.BigEndian.Uint32(b)
 	if word>>28 != 6 {
-		return ErrNotIP
+		return 0, 0, ErrNotIP
 	}
-	n := int(binary.BigEndian.Uint16(b[4:]))
-	if IPv6Len+n > len(b) {
-		return ErrTruncated
+	length := int(binary.BigEndian.Uint16(b[4:]))
+	if IPv6Len+length > size {
+		return 0, 0, ErrTruncated
 	}
-	f.TrafficClass, f.FlowLabel, f.HopLimit = uint8(word>>20), word&0xfffff, b[7]
-	f.Src, f.Dst = netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:]))
+	h.TrafficClass, h.FlowLabel, h.HopLimit = uint8(word>>20), word&0xfffff, b[7]
+	h.Src, h.Dst = netip.AddrFrom16([16]byte(b[8:])), netip.AddrFrom16([16]byte(b[24:]))
 	if err := nextHeader(b[6]); err != nil {
-		return err
+		return 0, 0, err
 	}
-	return f.parseUDP(b[IPv6Len : IPv6Len+n])
+	n, err = h.parseUDP(b[IPv6Len:], length)
+	return IPv6Len + UDPLen, n, err
 }
 
 // nextHeader judges the type of what follows an IPv6 header (RFC 8200, 4).
@@ -128,16 +149,20 @@ func nextHeader(n uint8) error {
 	return ErrNotUDP
 }
 
-func (f *Frame) parseUDP(b []byte) error {
+// parseUDP reads the header of a datagram of which the IP packet holds size bytes,
+// and returns the length of its payload.
+func (h *Headers) parseUDP(b []byte, size int) (n int, err error) {
+	if size < UDPLen {
+		return 0, ErrUDPLength
+	}
 	if len(b) < UDPLen {
-		return ErrUDPLength
+		return 0, ErrTruncated
 	}
-	n := int(binary.BigEndian.Uint16(b[4:]))
-	if n < UDPLen || n > len(b) {
-		return ErrUDPLength
+	length := int(binary.BigEndian.Uint16(b[4:]))
+	if length < UDPLen || length > size {
+		return 0, ErrUDPLength
 	}
-	f.SrcPort, f.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
-	f.Checksum = binary.BigEndian.Uint16(b[6:])
-	f.Payload = b[UDPLen:n]
-	return nil
+	h.SrcPort, h.DstPort = binary.BigEndian.Uint16(b), binary.BigEndian.Uint16(b[2:])
+	h.Checksum = binary.BigEndian.Uint16(b[6:])
+	return length - UDPLen, nil
 }

@@ -61,6 +61,27 @@ func TestParseFrameTruncatedAtEveryLength(t *testing.T) {
 	})
 }
 
+// A frame in two pieces is read from the first, if that holds all headers.
+func TestParseHeadersOfAPiece(t *testing.T) {
+	eachShape(t, func(t *testing.T, h Headers) {
+		headers := h.AppendFrame(nil, 4000)
+		whole := len(headers) + 4000
+		for piece := range 8 {
+			b := append(headers[:len(headers):len(headers)], make([]byte, piece)...)
+			got, payload, n, err := ParseHeaders(b, whole)
+			require.NoError(t, err)
+			require.Equal(t, h, got)
+			require.Equal(t, []int{len(headers), 4000}, []int{payload, n})
+			_, _, _, err = ParseHeaders(b, whole-1)
+			require.ErrorIs(t, err, ErrTruncated, "the frame is shorter than its IP header says")
+		}
+		for n := range headers {
+			_, _, _, err := ParseHeaders(headers[:n:n], whole)
+			require.ErrorIs(t, err, ErrTruncated, "%d bytes", n)
+		}
+	})
+}
+
 func TestParseFrameIgnoresEthernetPadding(t *testing.T) {
 	eachShape(t, func(t *testing.T, h Headers) {
 		b := append(h.AppendFrame(nil, 8), "ABCDEFGH\xee\xee\xee\xee\xee"...)

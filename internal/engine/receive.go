@@ -26,6 +26,9 @@ func (s *Shard) receive() (worked bool) {
 			break
 		}
 		received()
+		// Read after the link was: nothing is received before it was sent, however
+		// long this goroutine was kept from running in between.
+		s.now = s.queue.Now()
 		for i := range s.rx[:n] {
 			s.receiveFrame(&s.rx[i])
 			s.rx[i].Frag = [2][]byte{}

@@ -18,8 +18,9 @@ const deferredTurns = 4
 // completions for the CQ hurry it ends before transmitting: the application
 // probably answers at once, and one burst carries both. The caller holds the lock.
 func (s *Shard) turn(hurry *CQ) (worked bool) {
-	s.now = s.queue.Now()
-	worked = s.receive()
+	if worked = s.receive(); !worked {
+		s.now = s.queue.Now()
+	}
 	worked = s.answerBells() || worked
 	worked = s.expire() || worked
 	s.settle()
