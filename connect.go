@@ -99,6 +99,11 @@ func WithTrafficClass(class, hopLimit uint8) ConnectOption {
 	return func(a *QPAttr) { a.TrafficClass, a.HopLimit = class, hopLimit }
 }
 
+// WithServiceLevel sets the service level, 0–15. Where the device's address is on a
+// VLAN its low three bits are the priority in the tags of everything sent; elsewhere
+// there are no tags, and it means nothing.
+func WithServiceLevel(sl uint8) ConnectOption { return func(a *QPAttr) { a.SL = sl } }
+
 // Connect brings the queue pair from RESET or INIT through RTR to RTS, connected
 // to the queue pair that remote describes. The peer has to do the same. The error
 // says which step failed; then the queue pair is in RESET again.

@@ -47,10 +47,10 @@ func TestConnectSetsWhatItSays(t *testing.T) {
 	}, a)
 
 	p = newPair(t, roce.WithRetry(10, 3, 2), roce.WithMinRNRTimer(5), roce.WithPathMTU(512),
-		roce.WithReadLimits(3, 4), roce.WithTrafficClass(106, 7))
+		roce.WithReadLimits(3, 4), roce.WithTrafficClass(106, 7), roce.WithServiceLevel(5))
 	a = p.a.qp.Attr()
-	require.EqualValues(t, []any{uint8(10), uint8(3), uint8(2), uint8(5), 512, 3, 4, uint8(106), uint8(7)},
-		[]any{a.Timeout, a.RetryCount, a.RNRRetry, a.MinRNRTimer, a.PathMTU, a.MaxRdAtomic, a.MaxDestRdAtomic, a.TrafficClass, a.HopLimit})
+	require.EqualValues(t, []any{uint8(10), uint8(3), uint8(2), uint8(5), 512, 3, 4, uint8(106), uint8(7), uint8(5)},
+		[]any{a.Timeout, a.RetryCount, a.RNRRetry, a.MinRNRTimer, a.PathMTU, a.MaxRdAtomic, a.MaxDestRdAtomic, a.TrafficClass, a.HopLimit, a.SL})
 }
 
 // The path MTU is the smaller of what the two ends can take, and the READ limit is

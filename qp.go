@@ -209,6 +209,7 @@ func (q *QP) resolve(a *QPAttr) (*wire.Path, error) {
 	p := &wire.Path{
 		Src: q.addr, Dst: a.DestAddr.Unmap().WithZone(""), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
 		TrafficClass: a.TrafficClass, HopLimit: a.HopLimit,
+		VLAN: uint16(a.SL) << wire.VLANPriorityShift, // its three low bits,
 	}
 	if err := q.pd.dev.link.Resolve(p); err != nil {
 		return nil, fmt.Errorf("roce: %s: %w", q, err)

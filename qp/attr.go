@@ -26,6 +26,7 @@ type Attr struct {
 	DestAddr     netip.Addr
 	TrafficClass uint8 // DSCP and ECN of everything sent
 	HopLimit     uint8 // 0: the default, 64
+	SL           uint8 // service level 0–15: on a VLAN its low three bits are the priority
 
 	// Responder.
 	RQPSN           bth.PSN // the peer's first request
@@ -43,7 +44,7 @@ type Attr struct {
 // Mask names attributes.
 type Mask uint32
 
-// Attributes. MaskAV covers DestAddr, TrafficClass and HopLimit.
+// Attributes. MaskAV covers DestAddr, TrafficClass, HopLimit and SL.
 const (
 	MaskState Mask = 1 << iota
 	MaskPKey
@@ -157,6 +158,7 @@ func checkRanges(a *Attr, m Mask) error {
 		{MaskPathMTU, validMTU(a.PathMTU), "must be 256, 512, 1024, 2048 or 4096"},
 		{MaskDestQPN, a.DestQPN > managementQPN && a.DestQPN < multicastQPN, "must be that of a connection, 0x2–0xfffffe"},
 		{MaskAV, a.DestAddr.IsValid() && !a.DestAddr.IsUnspecified() && !a.DestAddr.IsMulticast(), "must be the peer's address; is what describes the peer filled in?"},
+		{MaskAV, a.SL < 16, "its service level, SL, must be 0–15"},
 		{MaskRQPSN, a.RQPSN <= bth.PSNMask, "must fit 24 bits"},
 		{MaskSQPSN, a.SQPSN <= bth.PSNMask, "must fit 24 bits"},
 		{MaskMaxDestRdAtomic, a.MaxDestRdAtomic >= 0 && a.MaxDestRdAtomic <= MaxRdAtomic, rdAtomic},

@@ -18,6 +18,7 @@ const (
 	RuleState             // the QP's state takes no such packets
 	RulePKey              // partition key mismatch
 	RuleAddress           // source or destination is not the connected peer
+	RuleVLAN              // not on the connection's VLAN
 	RuleFragment          // link fragments that no packet can be cut from
 
 	// Responder.
@@ -86,6 +87,7 @@ var ruleWords = [...]string{
 	RuleState:        "the QP's state does not accept it",
 	RulePKey:         "partition key mismatch",
 	RuleAddress:      "sender is not the connected peer",
+	RuleVLAN:         "not on the VLAN of the connection",
 	RuleFragment:     "no packet can be cut from these fragments",
 
 	RuleInOrder:         "expected request",

@@ -8,6 +8,12 @@ const (
 	VLANLen     = 4 // what an 802.1Q tag adds
 )
 
+// Parts of the tag control information (IEEE 802.1Q, 9.6).
+const (
+	VLANID            = 0x0fff // 0: a priority tag, on no VLAN
+	VLANPriorityShift = 13     // of the 3 priority bits
+)
+
 const (
 	etherTypeIPv4 = 0x0800
 	etherTypeIPv6 = 0x86dd

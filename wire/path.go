@@ -20,7 +20,10 @@ type Path struct {
 	HopLimit     uint8  // IPv4 TTL or IPv6 hop limit; 0 means 64
 	SrcMAC       MAC    // links below IP
 	DstMAC       MAC
-	VLAN         uint16 // 802.1Q tag control information, 0: untagged
+	// VLAN is the 802.1Q tag control information, 0: untagged. The builder sets the
+	// priority bits; the link adds the VLAN ID of Src, or clears it all where Src is
+	// on no VLAN.
+	VLAN uint16
 
 	// Link is the link's own prepared form (a socket address, a frame template);
 	// only the link that made it looks inside.

@@ -99,6 +99,8 @@ func TestEveryDropHasItsRule(t *testing.T) {
 		"partition":     {header: func(h *bth.Packet) { h.PKey = 0x8001 }, want: transport.RulePKey},
 		"limited":       {header: func(h *bth.Packet) { h.PKey = 0x7fff }, want: transport.RuleNotReady},
 		"foreign":       {meta: func(m *link.Meta) { m.Src = netip.MustParseAddr("10.0.0.9") }, want: transport.RuleAddress},
+		"VLAN":          {meta: func(m *link.Meta) { m.VLAN = 5 }, want: transport.RuleVLAN},
+		"priority tag":  {meta: func(m *link.Meta) { m.VLAN = 3 << 13 }, want: transport.RuleNotReady},
 		"any port":      {meta: func(m *link.Meta) { m.SrcPort = 0 }, want: transport.RuleNotReady},
 		"CE mark":       {meta: func(m *link.Meta) { m.ECN = 3 }, want: transport.RuleNotReady},
 		"state":         {before: func(r *rig) { r.qb.Fail() }, want: transport.RuleState},

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"errors"
-	"net/netip"
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/link"
@@ -130,11 +129,11 @@ func (s *Shard) route(meta *link.Meta) (*QP, transport.Rule) {
 	if q == nil {
 		return nil, transport.RuleNoQP
 	}
-	return q, q.accepts(h, meta.Src, meta.Dst)
+	return q, q.accepts(h, meta)
 }
 
 // accepts checks a packet against the QP's connection.
-func (q *QP) accepts(h *bth.Packet, src, dst netip.Addr) transport.Rule {
+func (q *QP) accepts(h *bth.Packet, meta *link.Meta) transport.Rule {
 	switch {
 	case h.Opcode != bth.CNP && h.Opcode.Transport() != bth.TransportRC:
 		if h.Opcode.Known() {
@@ -145,8 +144,10 @@ func (q *QP) accepts(h *bth.Packet, src, dst netip.Addr) transport.Rule {
 		return transport.RuleState
 	case !partitionsMatch(h.PKey, q.pkey):
 		return transport.RulePKey
-	case src != q.path.Dst || dst != q.path.Src:
+	case meta.Src != q.path.Dst || meta.Dst != q.path.Src:
 		return transport.RuleAddress
+	case (meta.VLAN^q.path.VLAN)&wire.VLANID != 0:
+		return transport.RuleVLAN
 	}
 	return transport.RuleNone
 }

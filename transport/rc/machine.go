@@ -105,7 +105,9 @@ func (m *Machine) take(a *qp.Attr, mask qp.Mask) {
 	set(qp.MaskAccess, func() { t.Access = a.Access })
 	set(qp.MaskPathMTU, func() { t.PathMTU = a.PathMTU })
 	set(qp.MaskDestQPN, func() { t.DestQPN = a.DestQPN })
-	set(qp.MaskAV, func() { t.DestAddr, t.TrafficClass, t.HopLimit = a.DestAddr, a.TrafficClass, a.HopLimit })
+	set(qp.MaskAV, func() {
+		t.DestAddr, t.TrafficClass, t.HopLimit, t.SL = a.DestAddr, a.TrafficClass, a.HopLimit, a.SL
+	})
 	set(qp.MaskRQPSN, func() { t.RQPSN = a.RQPSN })
 	set(qp.MaskMaxDestRdAtomic, func() { t.MaxDestRdAtomic = a.MaxDestRdAtomic })
 	set(qp.MaskMinRNRTimer, func() { t.MinRNRTimer = a.MinRNRTimer })
