@@ -45,7 +45,7 @@ func (d *Device) Attr() DeviceAttr {
 
 // PortAttr describes the one port of a device [ibv_port_attr].
 type PortAttr struct {
-	State     string // ACTIVE, or DOWN once the device is closed
+	State     string // ACTIVE; DOWN while the interface is, or once the device is closed; GONE
 	LinkMTU   int    // largest IP packet, bytes
 	ActiveMTU int    // largest path MTU that fits it: payload bytes per packet
 	MaxMTU    int    // largest path MTU of any link
@@ -59,13 +59,19 @@ func (a PortAttr) String() string {
 
 // Port describes the device's port [ibv_query_port].
 func (d *Device) Port() PortAttr {
-	state := "ACTIVE"
-	if d.isClosed() {
-		state = "DOWN"
-	}
 	return PortAttr{
-		State: state, LinkMTU: d.link.MTU(), ActiveMTU: d.pathMTU(), MaxMTU: link.MaxPayload, GIDs: len(d.link.Addrs()),
+		State: d.portState().String(), LinkMTU: d.link.MTU(), ActiveMTU: d.pathMTU(), MaxMTU: link.MaxPayload, GIDs: len(d.link.Addrs()),
 	}
+}
+
+func (d *Device) portState() link.State {
+	if d.isClosed() {
+		return link.Down
+	}
+	if w, ok := d.link.(link.Watched); ok {
+		return w.State()
+	}
+	return link.Active
 }
 
 func (d *Device) pathMTU() int { return link.PathMTU(d.link.MTU()) }

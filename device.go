@@ -29,6 +29,9 @@ type Device struct {
 	// addresses, unless nil, is where default addresses of regions come from.
 	addresses func() uint64
 
+	events  chan Event
+	watched chan struct{} // closed when no more events come from the link
+
 	mu       sync.Mutex
 	closed   bool
 	closing  chan struct{} // closed when Close is done
@@ -58,11 +61,13 @@ func Open(l link.Link, opts ...Option) (*Device, error) {
 	shard := engine.New(engine.Config{Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, Rand: stream(seed, 1)})
 	d := &Device{
 		link: l, shard: shard, memory: memory, manual: o.mode == engine.Manual, closing: make(chan struct{}),
+		events: make(chan Event, eventDepth), watched: make(chan struct{}),
 		pds: make(map[*PD]struct{}), cqs: make(map[*CQ]struct{}),
 	}
 	if simulated {
 		d.addresses = stream(seed, 2)
 	}
+	d.watch()
 	return d, nil
 }
 
@@ -171,6 +176,8 @@ func (d *Device) Close() error {
 	for _, c := range d.listCQs() {
 		d.closeErr = errors.Join(d.closeErr, c.Close())
 	}
+	<-d.watched
+	close(d.events)
 	close(d.closing)
 	return d.closeErr
 }

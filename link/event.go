@@ -31,13 +31,13 @@ type EventKind uint8
 
 // Kinds of events.
 const (
-	PortActive   EventKind = iota // packets pass again [IBV_EVENT_PORT_ACTIVE]
-	PortDown                      // the interface went down [IBV_EVENT_PORT_ERR]
-	DeviceGone                    // the interface was deleted [IBV_EVENT_DEVICE_FATAL]
-	AddrAdded                     // Addr is a local address again [IBV_EVENT_GID_CHANGE]
-	AddrRemoved                   // Addr is no local address any more [IBV_EVENT_GID_CHANGE]
-	PeerMoved                     // the next hop towards Addr has another MAC: paths to it were changed
-	MTUChanged                    // the interface's MTU changed; the link keeps that of its opening
+	PortActive  EventKind = iota // packets pass again [IBV_EVENT_PORT_ACTIVE]
+	PortDown                     // the interface went down [IBV_EVENT_PORT_ERR]
+	DeviceGone                   // the interface was deleted [IBV_EVENT_DEVICE_FATAL]
+	AddrAdded                    // Addr is a local address again [IBV_EVENT_GID_CHANGE]
+	AddrRemoved                  // Addr is no local address any more [IBV_EVENT_GID_CHANGE]
+	PeerMoved                    // the next hop towards Addr has another MAC: paths to it were changed
+	MTUChanged                   // the interface's MTU changed; the link keeps that of its opening
 )
 
 // Event is a change of the host's network below a link.

@@ -36,6 +36,17 @@ func (s *Shard) Close() error {
 	return s.link.Close()
 }
 
+// Fail tells the shard that its link is gone for good, and why. All work is flushed,
+// and Wait returns err when no completions are left.
+func (s *Shard) Fail(err error) {
+	s.mu.Lock()
+	s.now = s.queue.Now()
+	s.fatal(err)
+	s.settle()
+	s.mu.Unlock()
+	s.kick()
+}
+
 // lingerLeft sends what is owed and returns for how long peers may still ask for
 // the last answer.
 func (s *Shard) lingerLeft() time.Duration {

@@ -135,8 +135,12 @@ func (s *Shard) flush() {
 	}
 }
 
-// fatal notes the first failure of the link.
-func (s *Shard) fatal(err error) { s.failure.CompareAndSwap(nil, &err) }
+// fatal notes the first failure of the link and takes all queue pairs to ERR: what
+// they wait for will not come.
+func (s *Shard) fatal(err error) {
+	s.failure.CompareAndSwap(nil, &err)
+	s.demux.all(s.fail)
+}
 
 // send passes the packet in s.out to the link and seals it.
 func (s *Shard) send(q *QP) {
