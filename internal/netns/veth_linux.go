@@ -1,0 +1,105 @@
+package netns
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/vishvananda/netlink"
+)
+
+// Host is one end of a veth pair, in a namespace of its own.
+type Host struct {
+	*Netns
+	Interface  string // va or vb
+	IPv4, IPv6 netip.Addr
+}
+
+// Street is two hosts joined by a veth pair.
+type Street struct{ A, B *Host }
+
+// Options of [NewStreet].
+type Options struct {
+	MTU    int // of the interfaces, bytes; 0: 1500
+	Queues int // for receiving and for sending, each end; 0: 1
+}
+
+// NewStreet makes two hosts, which reach each other: va has 10.9.0.1/24 and
+// fd09::1/64, vb 10.9.0.2/24 and fd09::2/64.
+func NewStreet(o Options) (*Street, error) {
+	s := &Street{}
+	var err error
+	if s.A, err = newHost("va", 1); err != nil {
+		return nil, err
+	}
+	if s.B, err = newHost("vb", 2); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.join(o); err != nil {
+		return nil, errors.Join(fmt.Errorf("join two network namespaces: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+func newHost(itf string, number byte) (*Host, error) {
+	n, err := New()
+	if err != nil {
+		return nil, err
+	}
+	return &Host{
+		Netns: n, Interface: itf,
+		IPv4: netip.AddrFrom4([4]byte{10, 9, 0, number}),
+		IPv6: netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x09, 15: number}),
+	}, nil
+}
+
+// join lays the veth pair and sets both ends up.
+func (s *Street) join(o Options) error {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = s.A.Interface
+	if o.MTU > 0 {
+		attrs.MTU = o.MTU
+	}
+	if o.Queues > 0 {
+		attrs.NumRxQueues, attrs.NumTxQueues = o.Queues, o.Queues
+	}
+	veth := &netlink.Veth{
+		LinkAttrs: attrs, PeerName: s.B.Interface, PeerMTU: uint32(attrs.MTU),
+		PeerNumRxQueues: uint32(attrs.NumRxQueues), PeerNumTxQueues: uint32(attrs.NumTxQueues),
+		PeerNamespace: netlink.NsFd(s.B.f.Fd()),
+	}
+	if err := s.A.Do(func() error { return netlink.LinkAdd(veth) }); err != nil {
+		return fmt.Errorf("add a veth pair: %w (the kernel needs CONFIG_VETH)", err)
+	}
+	// Both up first: an address is of no use before its interface has carrier.
+	return errors.Join(s.A.Do(s.A.up), s.B.Do(s.B.up), s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
+}
+
+func (h *Host) up() error {
+	l, err := netlink.LinkByName(h.Interface)
+	if err != nil {
+		return err
+	}
+	return netlink.LinkSetUp(l)
+}
+
+func (h *Host) addAddresses() error {
+	l, err := netlink.LinkByName(h.Interface)
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		AddAddress(l, netip.PrefixFrom(h.IPv4, 24).String()),
+		AddAddress(l, netip.PrefixFrom(h.IPv6, 64).String()))
+}
+
+// Close lets go of both hosts.
+func (s *Street) Close() error {
+	var err error
+	for _, h := range []*Host{s.A, s.B} {
+		if h != nil {
+			err = errors.Join(err, h.Netns.Close())
+		}
+	}
+	return err
+}
