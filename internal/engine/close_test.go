@@ -10,6 +10,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/simnet"
 )
@@ -99,4 +100,34 @@ func TestIdleShardClosesAtOnce(t *testing.T) {
 		require.NoError(t, r.b.shard.Close())
 		require.Zero(t, time.Since(began))
 	})
+}
+
+// closedQueue fails the test if the link is used after it was closed.
+type closedQueue struct {
+	link.Queue
+	t      *testing.T
+	closed bool
+}
+
+func (q *closedQueue) Room() int {
+	require.False(q.t, q.closed)
+	return q.Queue.Room()
+}
+
+func (q *closedQueue) Flush() (int, error) {
+	require.False(q.t, q.closed)
+	return q.Queue.Flush()
+}
+
+// A queue pair that outlives its shard leaves the closed link alone.
+func TestNothingIsSentAfterClose(t *testing.T) {
+	p := newLoosePair(t)
+	queue := &closedQueue{Queue: p.a.shard.queue, t: t}
+	p.a.shard.queue, p.a.closeInTest = queue, true
+	post(t, p.qa, qp.SendWR{Op: qp.OpSend, SGE: p.a.sge(0, 5)})
+	require.NoError(t, p.a.shard.Close())
+	queue.closed = true
+	post(t, p.qa, qp.SendWR{Op: qp.OpSend, SGE: p.a.sge(0, 5)})
+	p.qa.Fail()
+	p.qa.Destroy()
 }

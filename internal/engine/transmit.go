@@ -23,8 +23,8 @@ const (
 // READ response of the same QP, which is then bulk again: hence the loop.
 func (s *Shard) transmit() (worked bool) {
 	s.deferred = 0
-	if s.ready.head == nil && s.pending == 0 {
-		return false
+	if s.closed || s.ready.head == nil && s.pending == 0 {
+		return false // a closed shard has no link any more
 	}
 	before := s.counters.TxPackets
 	s.starved = false
