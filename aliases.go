@@ -31,6 +31,9 @@ const (
 	OpRead        = qp.OpRead
 	OpCompareSwap = qp.OpCompareSwap
 	OpFetchAdd    = qp.OpFetchAdd
+	OpLocalInv    = qp.OpLocalInv
+	OpBindMW      = qp.OpBindMW
+	OpSendInv     = qp.OpSendInv
 )
 
 // Flags of send work requests [ibv_send_flags].
@@ -58,6 +61,7 @@ const (
 	StatusLocalQPOperation = cq.StatusLocalQPOperation
 	StatusLocalProtection  = cq.StatusLocalProtection
 	StatusFlushed          = cq.StatusFlushed
+	StatusMWBind           = cq.StatusMWBind
 	StatusBadResponse      = cq.StatusBadResponse
 	StatusLocalAccess      = cq.StatusLocalAccess
 	StatusRemoteInvalid    = cq.StatusRemoteInvalid
@@ -76,18 +80,24 @@ const (
 	WCRead         = cq.OpRDMARead
 	WCCompareSwap  = cq.OpCompareSwap
 	WCFetchAdd     = cq.OpFetchAdd
+	WCBindMW       = cq.OpBindMW
+	WCLocalInv     = cq.OpLocalInv
 	WCRecv         = cq.OpRecv
 	WCRecvWriteImm = cq.OpRecvRDMAWithImm
 )
 
-// WCFlagImm says that a completion has immediate data [ibv_wc_flags].
-const WCFlagImm = cq.WithImm
+// What a completion has besides: immediate data, or the key that the peer invalidated
+// [ibv_wc_flags].
+const (
+	WCFlagImm = cq.WithImm
+	WCFlagInv = cq.WithInv
+)
 
 // Memory.
 type (
 	// Access is a set of access rights [ibv_access_flags].
 	Access = mr.Access
-	// RKey is the key by which a peer names a region [rkey].
+	// RKey is the key by which a peer names a region or window [rkey].
 	RKey = mr.Key
 )
 
@@ -97,6 +107,7 @@ const (
 	AccessRemoteWrite  = mr.RemoteWrite
 	AccessRemoteRead   = mr.RemoteRead
 	AccessRemoteAtomic = mr.RemoteAtomic
+	AccessMWBind       = mr.MWBind
 	AccessZeroBased    = mr.ZeroBased
 	// AccessPolled is for memory that the application polls while peers write it:
 	// the last aligned 8 bytes of each message are stored after the rest, in one
@@ -145,6 +156,7 @@ const (
 	AttrRetryCount      = qp.MaskRetryCount
 	AttrRNRRetry        = qp.MaskRNRRetry
 	AttrMaxRdAtomic     = qp.MaskMaxRdAtomic
+	AttrNotifyDrained   = qp.MaskNotifyDrained
 )
 
 // Errors.

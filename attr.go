@@ -20,26 +20,28 @@ type DeviceAttr struct {
 	Name        string
 	MaxQP       int    // queue pairs
 	MaxQPWR     int    // work requests per queue
+	MaxSRQWR    int    // work requests per shared receive queue
 	MaxSGE      int    // pieces per work request
 	MaxInline   int    // bytes of inline data
 	MaxCQE      int    // completions per CQ
-	MaxMR       int    // memory regions
+	MaxMR       int    // memory regions …
+	MaxMW       int    // … and windows, which share the one number
 	MaxRdAtomic int    // READs and atomics outstanding per queue pair and direction
 	MaxMessage  uint32 // bytes per message
 }
 
 // String lists the attributes.
 func (a DeviceAttr) String() string {
-	return fmt.Sprintf("%s: max_qp %d, max_qp_wr %d, max_sge %d, max_inline %d, max_cqe %d, max_mr %d, max_rd_atomic %d, max_msg_sz %d",
-		a.Name, a.MaxQP, a.MaxQPWR, a.MaxSGE, a.MaxInline, a.MaxCQE, a.MaxMR, a.MaxRdAtomic, a.MaxMessage)
+	return fmt.Sprintf("%s: max_qp %d, max_qp_wr %d, max_srq_wr %d, max_sge %d, max_inline %d, max_cqe %d, max_mr %d, max_mw %d, max_rd_atomic %d, max_msg_sz %d",
+		a.Name, a.MaxQP, a.MaxQPWR, a.MaxSRQWR, a.MaxSGE, a.MaxInline, a.MaxCQE, a.MaxMR, a.MaxMW, a.MaxRdAtomic, a.MaxMessage)
 }
 
 // Attr says what the device offers. What is advertised is what is enforced
 // [ibv_query_device].
 func (d *Device) Attr() DeviceAttr {
 	return DeviceAttr{
-		Name: d.Name(), MaxQP: 1<<24 - 2, MaxQPWR: maxQueueDepth, MaxSGE: link.MaxSGE, MaxInline: maxInline,
-		MaxCQE: maxCQDepth, MaxMR: mr.MaxRegions, MaxRdAtomic: qp.MaxRdAtomic, MaxMessage: qp.MaxMessage,
+		Name: d.Name(), MaxQP: 1<<24 - 2, MaxQPWR: maxQueueDepth, MaxSRQWR: maxQueueDepth, MaxSGE: link.MaxSGE, MaxInline: maxInline,
+		MaxCQE: maxCQDepth, MaxMR: mr.MaxRegions, MaxMW: mr.MaxRegions, MaxRdAtomic: qp.MaxRdAtomic, MaxMessage: qp.MaxMessage,
 	}
 }
 

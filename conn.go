@@ -82,6 +82,29 @@ func (c *Conn) SendImm(ctx context.Context, src SGE, imm uint32) error {
 	return c.do(ctx, &SendWR{Op: OpSendImm, SGE: src, Imm: imm})
 }
 
+// SendInv is Send that invalidates a window of the peer's: the one that has key, which
+// the peer bound to this connection. Its [Received] tells of it. What is under way by
+// that key should have returned before.
+func (c *Conn) SendInv(ctx context.Context, src SGE, key RKey) error {
+	return c.do(ctx, &SendWR{Op: OpSendInv, SGE: src, RKey: key})
+}
+
+// Bind binds a window to n bytes of a region from offset off on, as [MW.Bind] does,
+// and returns what to send to the peer.
+func (c *Conn) Bind(ctx context.Context, w *MW, m *MR, off, n int, access Access) (Remote, error) {
+	wr := w.Bind(m, off, n, access)
+	if err := c.do(ctx, &wr); err != nil {
+		return Remote{}, err
+	}
+	return w.Remote(), nil
+}
+
+// Invalidate takes the window that has this key away from the peer, once all calls
+// made earlier are done.
+func (c *Conn) Invalidate(ctx context.Context, key RKey) error {
+	return c.do(ctx, &SendWR{Op: OpLocalInv, RKey: key})
+}
+
 // Write writes src to the peer's memory. It returns nil once it is there. src must
 // not be longer than dst.
 func (c *Conn) Write(ctx context.Context, src SGE, dst Remote) error {
@@ -113,10 +136,11 @@ func (c *Conn) CompareSwap(ctx context.Context, at Remote, old, new uint64) (pre
 
 // Received describes a message that arrived.
 type Received struct {
-	Len      int    // bytes: of the message, or written by the peer's WriteImm
-	Imm      uint32 // if HasImm
-	HasImm   bool
-	WriteImm bool // the message was a WriteImm: the data is where the peer wrote it
+	Len         int    // bytes: of the message, or written by the peer's WriteImm
+	Imm         uint32 // if HasImm
+	HasImm      bool
+	WriteImm    bool // the message was a WriteImm: the data is where the peer wrote it
+	Invalidated RKey // the key of our window that the peer's SendInv invalidated, else 0
 }
 
 // Recv waits for the next message and places it in dst. A message longer than dst
@@ -132,6 +156,7 @@ func (c *Conn) Recv(ctx context.Context, dst SGE) (Received, error) {
 	}
 	return Received{
 		Len: int(wc.ByteLen), Imm: wc.Imm, HasImm: wc.Flags&WCFlagImm != 0, WriteImm: wc.Opcode == WCRecvWriteImm,
+		Invalidated: RKey(wc.InvalidatedKey),
 	}, nil
 }
 

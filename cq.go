@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/rocinante-rdma/roce/internal/engine"
@@ -42,7 +41,8 @@ func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	if depth < 1 || depth > maxCQDepth {
 		return nil, fmt.Errorf("roce: create a CQ: depth %d is not between 1 and %d", depth, maxCQDepth)
 	}
-	c := &CQ{dev: d, cq: d.shard.NewCQ(depth), users: make(map[*QP]struct{})}
+	c := &CQ{dev: d, users: make(map[*QP]struct{})}
+	c.cq = d.shard.NewCQ(depth, func(k EventKind) { d.events.tell(Event{Kind: k, CQ: c}) })
 	for _, o := range opts {
 		o(c)
 	}
@@ -56,6 +56,9 @@ func (d *Device) CreateCQ(depth int, opts ...CQOption) (*CQ, error) {
 	d.cqs[c] = struct{}{}
 	return c, nil
 }
+
+// String names the queue in messages.
+func (c *CQ) String() string { return fmt.Sprintf("CQ %d", c.id) }
 
 // Poll moves completions to wc, the oldest first, and returns how many. It never
 // blocks; called in a loop it is the fastest way to wait [ibv_poll_cq].
@@ -84,12 +87,7 @@ func (c *CQ) Close() error {
 		return nil
 	}
 	if len(c.users) > 0 {
-		var names []string
-		for q := range c.users {
-			names = append(names, q.String())
-		}
-		slices.Sort(names)
-		return errors.New("roce: close CQ: in use by " + strings.Join(names, ", ") + ": close them first")
+		return errors.New("roce: close CQ: in use by " + strings.Join(names(c.users), ", ") + ": close them first")
 	}
 	c.closed = true
 	delete(c.dev.cqs, c)

@@ -29,17 +29,19 @@ type Device struct {
 	// addresses, unless nil, is where default addresses of regions come from.
 	addresses func() uint64
 
-	events  chan Event
+	events  *eventQueue
 	watched chan struct{} // closed when no more events come from the link
 
 	mu       sync.Mutex
 	closed   bool
 	closing  chan struct{} // closed when Close is done
 	closeErr error
-	newestPD mr.PD
 	pds      map[*PD]struct{}
 	cqs      map[*CQ]struct{}
-	newestCQ int
+
+	// Numbers given last.
+	newestPD            mr.PD
+	newestCQ, newestSRQ int
 }
 
 // Open makes a device on a link and, unless it is [Manual], starts it. The device
@@ -58,10 +60,13 @@ func Open(l link.Link, opts ...Option) (*Device, error) {
 	}
 	seed, simulated := seedFor(l)
 	memory := mr.NewTable(stream(seed, 0))
-	shard := engine.New(engine.Config{Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, Rand: stream(seed, 1)})
+	events := newEventQueue()
+	shard := engine.New(engine.Config{
+		Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, Rand: stream(seed, 1), Failed: events.failed,
+	})
 	d := &Device{
 		link: l, shard: shard, memory: memory, manual: o.mode == engine.Manual, closing: make(chan struct{}),
-		events: make(chan Event, eventDepth), watched: make(chan struct{}),
+		events: events, watched: make(chan struct{}),
 		pds: make(map[*PD]struct{}), cqs: make(map[*CQ]struct{}),
 	}
 	if simulated {
@@ -121,14 +126,15 @@ func (d *Device) NextDeadline() clock.Time { return d.shard.NextDeadline() }
 type Counter = link.Counter
 
 // Stats returns the device's counters that are not zero: traffic, for every rule that
-// decided the fate of a packet how often it did, and what the link dropped or refused
-// by itself.
+// decided the fate of a packet how often it did, events that nobody took, and what the
+// link dropped or refused by itself.
 func (d *Device) Stats() []Counter {
 	var list []Counter
 	c := d.shard.Counters()
 	for name, value := range c.All() {
 		list = append(list, Counter{Name: name, Value: value})
 	}
+	list = append(list, d.events.counters()...)
 	if l, ok := d.link.(link.Counted); ok {
 		list = append(list, l.Counters()...)
 	}
@@ -143,7 +149,7 @@ func (d *Device) AllocPD() (*PD, error) {
 		return nil, d.closedErr("allocate a PD")
 	}
 	d.newestPD++
-	pd := &PD{dev: d, id: d.newestPD, mrs: make(map[*MR]struct{}), qps: make(map[*QP]struct{})}
+	pd := &PD{dev: d, id: d.newestPD, mrs: make(map[*MR]struct{}), mws: make(map[*MW]struct{}), qps: make(map[*QP]struct{}), srqs: make(map[*SRQ]struct{})}
 	d.pds[pd] = struct{}{}
 	return pd, nil
 }
@@ -177,7 +183,7 @@ func (d *Device) Close() error {
 		d.closeErr = errors.Join(d.closeErr, c.Close())
 	}
 	<-d.watched
-	close(d.events)
+	d.events.close()
 	close(d.closing)
 	return d.closeErr
 }

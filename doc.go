@@ -27,10 +27,19 @@
 // completes; a region belongs to it until [MR.Close] returns. Unmapping or
 // truncating memory under a live region kills the process.
 //
+// A memory window, [MW], lends part of a region to one peer for a while: it is bound
+// and invalidated by cheap work requests, here or by the peer's SEND.
+//
 // The device writes to memory that peers may write at any time. A program sees what
 // they wrote, and the race detector agrees, after a completion that tells of it (a
 // message, or a WRITE with immediate), after [MR.Close], or by [MR.LoadUint64] with
 // [AccessPolled]. That the peer said so over another connection is not enough.
+//
+// # Events
+//
+// What no completion tells of comes on one channel, [Device.Events]: that a shared
+// receive queue runs low, a send queue is drained, a queue pair refused a request, the
+// interface went down. Nobody has to listen.
 //
 // # Errors
 //

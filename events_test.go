@@ -42,8 +42,15 @@ func TestEventsReachTheUser(t *testing.T) {
 	require.Equal(t, "ACTIVE", dev.Port().State)
 	l.state = link.Down
 	require.Equal(t, "DOWN", dev.Port().State)
-	l.events <- link.Event{Kind: link.PortDown}
-	require.Equal(t, roce.Event{Kind: roce.EventPortDown}, <-dev.Events())
+	for kind, want := range map[link.EventKind]roce.EventKind{
+		link.PortActive: roce.EventPortActive, link.PortDown: roce.EventPortError,
+		link.AddrAdded: roce.EventGIDChange, link.AddrRemoved: roce.EventGIDChange,
+		link.PeerMoved: roce.EventPeerMoved, link.MTUChanged: roce.EventMTUChanged,
+	} {
+		e := link.Event{Kind: kind, Addr: netip.MustParseAddr("10.0.0.3"), MTU: 9000}
+		l.events <- e
+		require.Equal(t, roce.Event{Kind: want, Port: e}, <-dev.Events())
+	}
 	require.NoError(t, dev.Close())
 	_, open := <-dev.Events()
 	require.False(t, open, "the channel is closed with the device")
@@ -55,12 +62,29 @@ func TestEventsAreBounded(t *testing.T) {
 	for range 1000 {
 		l.events <- link.Event{Kind: link.MTUChanged, MTU: 9000}
 	}
-	require.NoError(t, dev.Close())
-	n := 0
-	for range dev.Events() {
-		n++
+	for range 3 {
+		l.events <- link.Event{Kind: link.DeviceGone} // there is still room for what is fatal
 	}
-	require.Equal(t, 64, n)
+	require.NoError(t, dev.Close())
+	var kinds []roce.EventKind
+	for e := range dev.Events() {
+		kinds = append(kinds, e.Kind)
+	}
+	require.Len(t, kinds, 256+1)
+	require.Equal(t, roce.EventDeviceFatal, kinds[256], "told once")
+	require.Contains(t, dev.Stats(), roce.Counter{Name: "events lost, nobody took them", Value: 1000 - 256})
+}
+
+// Fatal events are bounded too, and those that are lost are counted on their own.
+func TestLostFatalEventsAreCounted(t *testing.T) {
+	dev, _ := openWatched(t)
+	pd, err := dev.AllocPD()
+	require.NoError(t, err)
+	for range 300 {
+		overflow(t, pd)
+	}
+	require.NoError(t, dev.Close())
+	require.Contains(t, dev.Stats(), roce.Counter{Name: "fatal events lost, nobody took them", Value: 2*300 - 512})
 }
 
 // When the interface is deleted all work is flushed, and who waits is told.
@@ -95,5 +119,8 @@ func TestDeletedInterfaceEndsAllWork(t *testing.T) {
 	require.Equal(t, map[uint64]roce.Status{1: roce.StatusFlushed, 2: roce.StatusFlushed}, ids)
 	_, err = cq.Wait(t.Context(), make([]roce.WC, 4))
 	require.EqualError(t, err, "roce: sim a: the interface was deleted; close the device and open another")
+	e := <-dev.Events()
+	require.Equal(t, roce.Event{Kind: roce.EventDeviceFatal, Err: err}, e)
+	require.Equal(t, "local catastrophic error: "+err.Error(), e.String())
 	require.Equal(t, roce.StateErr, qp.State())
 }

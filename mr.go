@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/rocinante-rdma/roce/mr"
 )
@@ -48,8 +49,12 @@ func (d *Device) defaultIOVA(buf []byte, access Access) uint64 {
 const simulatedSpace = 1<<46 - 1<<12
 
 // RegMR registers a buffer. The device refers to it until [MR.Close]. The error
-// matches *[RegisterError] if the buffer and the rights do not go together
-// [ibv_reg_mr].
+// matches *[RegisterError] if the buffer and the rights do not go together.
+//
+// A buffer may be of any length, and of memory that the caller mapped: a file,
+// shared memory, huge pages. What peers write is in the file, and what is in the file
+// they read. Unmapping it, or truncating the file, while the region is registered
+// kills the process at the next access of a peer [ibv_reg_mr].
 func (p *PD) RegMR(buf []byte, access Access, opts ...RegOption) (*MR, error) {
 	var cfg regConfig
 	for _, o := range opts {
@@ -86,20 +91,25 @@ func (m *MR) Access() Access { return m.region.Access() }
 func (m *MR) SGE(off, n int) SGE {
 	b := m.region.Bytes()
 	_ = b[off : off+n : len(b)]
-	return SGE{Addr: m.region.Base() + uint64(off), Len: saturated(n), LKey: m.region.LKey()}
+	return SGE{Addr: m.region.Base() + uint64(off), Len: saturated(uint64(n)), LKey: m.region.LKey()}
 }
 
 // Remote names the whole region for the peer: what to send it so that it can READ,
-// WRITE or do atomics here. Its key is 0 if the region permits peers nothing.
-func (m *MR) Remote() Remote {
-	return Remote{
-		Addr: m.region.Base(), Key: m.region.RKey(),
-		Len: saturated(len(m.region.Bytes())),
-	}
+// WRITE or do atomics here. Its key is 0 if the region permits peers nothing. Of a
+// region of 2^32 bytes or more it names the beginning: see [MR.RemoteAt].
+func (m *MR) Remote() Remote { return m.RemoteAt(0, len(m.region.Bytes())) }
+
+// RemoteAt names n bytes of the region from offset off on for the peer. Lengths on the
+// wire have 32 bits, but addresses have 64: so every part of a larger region can be
+// named. Like a slice expression it panics if they are not in the region.
+func (m *MR) RemoteAt(off, n int) Remote {
+	b := m.region.Bytes()
+	_ = b[off : off+n : len(b)]
+	return Remote{Addr: m.region.Base() + uint64(off), Key: m.region.RKey(), Len: saturated(uint64(n))}
 }
 
 // saturated is n, or the largest length that 32 bits hold, which no message has.
-func saturated(n int) uint32 { return uint32(min(uint64(n), math.MaxUint32)) }
+func saturated(n uint64) uint32 { return uint32(min(n, math.MaxUint32)) }
 
 // LoadUint64 reads the 8 bytes at an offset, in host byte order and in one piece,
 // while peers may be writing them. The address of the offset must be a multiple of
@@ -108,9 +118,13 @@ func (m *MR) LoadUint64(off int) uint64 { return mr.LoadUint64(m.region.Bytes()[
 
 // Close takes the region away from the device and its peers. When it returns no
 // byte of the buffer is read or written any more; work that still names the region
-// fails. Closing again does nothing [ibv_dereg_mr].
+// fails. It is an error, which names them, if windows are bound to the region: then
+// nothing has happened. Closing again does nothing [ibv_dereg_mr].
 func (m *MR) Close() error {
-	m.pd.dev.memory.Deregister(m.region)
+	if !m.pd.dev.memory.Deregister(m.region) {
+		return fmt.Errorf("roce: close %s: bound to it: %s: invalidate or close them first",
+			m, strings.Join(m.pd.boundTo(m.region), ", "))
+	}
 	m.pd.dev.shard.Quiesce() // also if somebody else is closing it
 	m.pd.dev.mu.Lock()
 	delete(m.pd.mrs, m)

@@ -2,6 +2,7 @@ package roce
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -18,7 +19,9 @@ type PD struct {
 	// Under dev.mu.
 	closed bool
 	mrs    map[*MR]struct{}
+	mws    map[*MW]struct{}
 	qps    map[*QP]struct{}
+	srqs   map[*SRQ]struct{}
 }
 
 // Device is the device that the domain belongs to.
@@ -38,7 +41,7 @@ func (p *PD) adopt(what string, add func() error) error {
 }
 
 // Close frees the domain. It is an error, which names them, if there are queue
-// pairs or memory regions left in it. Closing again does nothing [ibv_dealloc_pd].
+// pairs, shared receive queues, memory regions or windows left in it. Closing again does nothing [ibv_dealloc_pd].
 func (p *PD) Close() error {
 	p.dev.mu.Lock()
 	defer p.dev.mu.Unlock()
@@ -54,33 +57,42 @@ func (p *PD) Close() error {
 }
 
 // children names what lives in the domain. The caller holds dev.mu.
-func (p *PD) children() (names []string) {
-	for q := range p.qps {
-		names = append(names, q.String())
+func (p *PD) children() []string {
+	return slices.Concat(names(p.mrs), names(p.mws), names(p.qps), names(p.srqs))
+}
+
+// names are those of a set of objects, sorted.
+func names[T interface {
+	comparable
+	fmt.Stringer
+}](set map[T]struct{}) []string {
+	list := make([]string, 0, len(set))
+	for o := range set {
+		list = append(list, o.String())
 	}
-	for m := range p.mrs {
-		names = append(names, m.String())
-	}
-	slices.Sort(names)
-	return names
+	slices.Sort(list)
+	return list
 }
 
 // closeAll closes the domain and what lives in it.
 func (p *PD) closeAll() {
 	p.dev.mu.Lock()
-	qps, mrs := make([]*QP, 0, len(p.qps)), make([]*MR, 0, len(p.mrs))
-	for q := range p.qps {
-		qps = append(qps, q)
-	}
-	for m := range p.mrs {
-		mrs = append(mrs, m)
-	}
+	qps := slices.Collect(maps.Keys(p.qps))
+	srqs := slices.Collect(maps.Keys(p.srqs))
+	mws := slices.Collect(maps.Keys(p.mws))
+	mrs := slices.Collect(maps.Keys(p.mrs))
 	p.dev.mu.Unlock()
 	for _, q := range qps {
 		_ = q.Close() // never fails
 	}
+	for _, s := range srqs {
+		_ = s.Close() // nobody uses it any more
+	}
+	for _, w := range mws {
+		_ = w.Close() // never fails
+	}
 	for _, m := range mrs {
-		_ = m.Close() // never fails
+		_ = m.Close() // no windows are left
 	}
 	_ = p.Close() // can only fail for a child that was made since, and none can be
 }

@@ -31,12 +31,21 @@ type QPConfig struct {
 	Type      QPType
 	SendCQ    *CQ    // required
 	RecvCQ    *CQ    // nil: SendCQ
+	SRQ       *SRQ   // where receives are taken from; nil: from a queue of its own
 	SendDepth int    // work requests, 0: 64
-	RecvDepth int    // work requests, 0: 64
+	RecvDepth int    // work requests, 0: 64; means nothing with an SRQ
 	MaxSGE    int    // pieces per work request, 0: 4
 	MaxInline int    // bytes of inline data per work request, 0: 128
 	Access    Access // what peers may do at all, 0: what the regions permit
 	GIDIndex  int    // the address to use, an index as of [Device.GID]
+
+	// Credits is end-to-end flow control (IBTA vol. 1, 9.7.7.2): every acknowledgement
+	// tells the peer how many receives are posted here, and we send one message and
+	// wait for what the peer's first acknowledgement tells. The default is the
+	// acknowledgement that tells nothing, as Linux's rdma_rxe always sends it: then a
+	// message without a receive costs an RNR NAK and a wait. Credits that a peer
+	// tells of are obeyed either way. Receives of an SRQ are not told.
+	Credits bool
 }
 
 // QP is a queue pair: one end of a connection. All methods are safe for concurrent
@@ -55,17 +64,26 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := p.check(cfg); err != nil {
 		return nil, fmt.Errorf("roce: create a QP: %w", err)
 	}
-	eq, err := p.dev.shard.NewQP(engine.QPConfig{
-		PD: p.id, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq,
+	q := &QP{pd: p, cfg: cfg, addr: p.dev.link.Addrs()[cfg.GIDIndex]}
+	var err error
+	q.qp, err = p.dev.shard.NewQP(engine.QPConfig{
+		PD: p.id, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, SRQ: cfg.SRQ.engine(),
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, MaxSGE: cfg.MaxSGE, MaxInline: cfg.MaxInline,
+		Credits:  cfg.Credits,
+		Happened: func(k EventKind) { p.dev.events.tell(Event{Kind: k, QP: q}) },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("roce: %w", err)
 	}
-	q := &QP{pd: p, cfg: cfg, qp: eq, addr: p.dev.link.Addrs()[cfg.GIDIndex]}
 	err = p.adopt("create a QP", func() error {
 		if cfg.SendCQ.closed || cfg.RecvCQ.closed {
 			return fmt.Errorf("roce: create a QP: its CQ: %w", net.ErrClosed)
+		}
+		if cfg.SRQ != nil {
+			if cfg.SRQ.closed.Load() {
+				return fmt.Errorf("roce: create a QP: its SRQ: %w", net.ErrClosed)
+			}
+			cfg.SRQ.users[q] = struct{}{}
 		}
 		p.qps[q] = struct{}{}
 		cfg.SendCQ.users[q] = struct{}{}
@@ -73,22 +91,17 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 		return nil
 	})
 	if err != nil {
-		eq.Destroy()
+		q.qp.Destroy()
 		return nil, err
 	}
 	return q, nil
 }
 
 func (c QPConfig) withDefaults() QPConfig {
-	def := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
-	}
-	def(&c.SendDepth, DefaultDepth)
-	def(&c.RecvDepth, DefaultDepth)
-	def(&c.MaxSGE, DefaultMaxSGE)
-	def(&c.MaxInline, DefaultMaxInline)
+	setDefault(&c.SendDepth, DefaultDepth)
+	setDefault(&c.RecvDepth, DefaultDepth)
+	setDefault(&c.MaxSGE, DefaultMaxSGE)
+	setDefault(&c.MaxInline, DefaultMaxInline)
 	if c.RecvCQ == nil {
 		c.RecvCQ = c.SendCQ
 	}
@@ -96,6 +109,13 @@ func (c QPConfig) withDefaults() QPConfig {
 		c.Access = AccessRemoteWrite | AccessRemoteRead | AccessRemoteAtomic
 	}
 	return c
+}
+
+// setDefault sets what was left out.
+func setDefault(v *int, d int) {
+	if *v == 0 {
+		*v = d
+	}
 }
 
 func (p *PD) check(c QPConfig) error {
@@ -108,19 +128,33 @@ func (p *PD) check(c QPConfig) error {
 	if c.SendCQ.dev != p.dev || c.RecvCQ.dev != p.dev {
 		return fmt.Errorf("SendCQ and RecvCQ must be of the PD's device")
 	}
-	for _, f := range []struct {
-		name       string
-		value, max int
-	}{
-		{"SendDepth", c.SendDepth, maxQueueDepth}, {"RecvDepth", c.RecvDepth, maxQueueDepth},
-		{"MaxSGE", c.MaxSGE, link.MaxSGE}, {"MaxInline", c.MaxInline, maxInline},
-	} {
-		if f.value < 1 || f.value > f.max {
-			return fmt.Errorf("%s %d is not between 1 and %d", f.name, f.value, f.max)
+	if c.SRQ != nil && c.SRQ.pd != p {
+		return fmt.Errorf("%s must be of the same PD", c.SRQ)
+	}
+	err := checkLimits(
+		limit{"SendDepth", c.SendDepth, maxQueueDepth}, limit{"RecvDepth", c.RecvDepth, maxQueueDepth},
+		limit{"MaxSGE", c.MaxSGE, link.MaxSGE}, limit{"MaxInline", c.MaxInline, maxInline},
+	)
+	if err != nil {
+		return err
+	}
+	_, err = p.dev.GID(c.GIDIndex)
+	return err
+}
+
+// limit is the largest value that a field may have.
+type limit struct {
+	field      string
+	value, max int
+}
+
+func checkLimits(limits ...limit) error {
+	for _, l := range limits {
+		if l.value < 1 || l.value > l.max {
+			return fmt.Errorf("%s %d is not between 1 and %d", l.field, l.value, l.max)
 		}
 	}
-	_, err := p.dev.GID(c.GIDIndex)
-	return err
+	return nil
 }
 
 // QPN is the queue pair's number [qp_num].
@@ -166,10 +200,14 @@ func (q *QP) PostSend(wrs ...SendWR) (n int, err error) {
 }
 
 // PostRecv appends receives, in the order in which messages will use them. See
-// [QP.PostSend] for the result [ibv_post_recv].
+// [QP.PostSend] for the result. It is an error if the queue pair has an SRQ
+// [ibv_post_recv].
 func (q *QP) PostRecv(wrs ...RecvWR) (n int, err error) {
 	if q.closed.Load() {
 		return 0, q.closedErr("post a receive")
+	}
+	if q.cfg.SRQ != nil {
+		return 0, fmt.Errorf("roce: post a receive on %s: it takes its receives from %s: post them there", q, q.cfg.SRQ)
 	}
 	for n = range wrs {
 		if err = q.qp.PostRecv(&wrs[n]); err != nil {
@@ -191,6 +229,9 @@ func (q *QP) Modify(attr QPAttr, mask QPAttrMask) error {
 	if mask&AttrAV != 0 {
 		if err := qp.CheckModify(q.State(), &attr, mask); err != nil {
 			return fmt.Errorf("roce: %s: %w", q, err)
+		}
+		if mask&AttrDestQPN == 0 { // only the path to the same peer changes
+			attr.DestQPN = q.Attr().DestQPN
 		}
 		var err error
 		if path, err = q.resolve(&attr); err != nil {
@@ -220,7 +261,8 @@ func (q *QP) resolve(a *QPAttr) (*wire.Path, error) {
 
 // Close destroys the queue pair. Work that has not completed never will; to see
 // it flushed, take the queue pair to ERR first. When Close returns no memory of it
-// is used any more. Closing again does nothing [ibv_destroy_qp].
+// is used any more, and windows that were bound to it are not bound. Closing again
+// does nothing [ibv_destroy_qp].
 func (q *QP) Close() error {
 	q.closed.Store(true)
 	q.qp.Destroy()
@@ -228,8 +270,12 @@ func (q *QP) Close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(q.pd.qps, q)
+	q.pd.release(q)
 	for _, c := range slices.Compact([]*CQ{q.cfg.SendCQ, q.cfg.RecvCQ}) {
 		delete(c.users, q)
+	}
+	if q.cfg.SRQ != nil {
+		delete(q.cfg.SRQ.users, q)
 	}
 	return nil
 }

@@ -45,6 +45,25 @@ func (e *QPError) remedy() string {
 		return "post longer receives, or have the peer send less"
 	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange:
 		return "the peer asked for memory that it may not touch: check what it was given"
+	case transport.RuleWindowQP:
+		return "the peer has to use a window through the connection that it was bound for"
+	case transport.RuleInvalidate:
+		if e.Remote {
+			return "the peer must invalidate only keys of windows that were bound to this connection, and each once"
+		}
+		return "invalidate only keys of windows that are bound to this queue pair; the peer may have done it already"
+	case transport.RuleBindGone:
+		return "keep window and region open until the bind has completed, and make a request for each bind (MW.Bind)"
+	case transport.RuleBindPD:
+		return "make window, region and queue pair from one PD"
+	case transport.RuleBindAgain:
+		return "invalidate the window before it is bound again"
+	case transport.RuleBindAccess:
+		return "register the region with AccessMWBind, with AccessLocalWrite if the peer shall write, and not zero based; a window grants remote rights only"
+	case transport.RuleBindRange:
+		return "bind at least one byte, of the region"
+	case transport.RuleBindMisaligned:
+		return "for atomics choose an offset whose address in the window and whose place in memory are equal modulo 8"
 	case transport.RuleMisaligned:
 		return "the peer has to give its atomics addresses that are multiples of 8"
 	case transport.RuleNotPermitted:

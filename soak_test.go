@@ -23,7 +23,8 @@ import (
 // The soak: two devices do random operations on each other's memory over a network
 // that loses, duplicates and reorders one frame in a hundred, each way. A model
 // follows along. At every completion and at the end, memory is what the model says;
-// each signaled work request completes once, in order.
+// each signaled work request completes once, in order. One seed in three has receivers
+// that tell of their credits, another one receives from shared receive queues.
 
 const (
 	soakDepth  = 32
@@ -51,7 +52,8 @@ type soaker struct {
 	dev          *roce.Device
 	cq           *roce.CQ
 	qp           *roce.QP
-	shared       *roce.MR // the peer works on it
+	srq          *roce.SRQ // where receives go; nil: to qp
+	shared       *roce.MR  // the peer works on it
 	slots, inbox *roce.MR
 	peer         *soaker
 
@@ -82,7 +84,16 @@ func newSoaker(t *testing.T, w *simnet.World, seed uint64, name, addr string, op
 	require.NoError(t, err)
 	s.cq, err = dev.CreateCQ(soakDepth + soakRecvs)
 	require.NoError(t, err)
-	s.qp, err = pd.CreateQP(roce.QPConfig{SendCQ: s.cq, SendDepth: soakDepth, RecvDepth: soakRecvs})
+	cfg := roce.QPConfig{SendCQ: s.cq, SendDepth: soakDepth, RecvDepth: soakRecvs}
+	switch seed % 3 {
+	case 1:
+		cfg.Credits = true
+	case 2:
+		s.srq, err = pd.CreateSRQ(roce.SRQConfig{Depth: soakRecvs})
+		require.NoError(t, err)
+		cfg.SRQ = s.srq
+	}
+	s.qp, err = pd.CreateQP(cfg)
 	require.NoError(t, err)
 	reg := func(n int, iova uint64) *roce.MR {
 		mr, err := pd.RegMR(make([]byte, n), allRights, roce.WithIOVA(iova))
@@ -114,13 +125,21 @@ func (s *soaker) act() {
 	s.poll()
 	for s.recvs < soakRecvs && s.rand.IntN(8) != 0 { // else the peer meets an empty queue
 		slot := (s.arrived + s.recvs) % soakRecvs
-		_, err := s.qp.PostRecv(roce.RecvWR{ID: uint64(s.arrived + s.recvs), SGE: s.inbox.SGE(slot*slotSize, slotSize)})
-		require.NoError(s.t, err)
+		s.postRecv(roce.RecvWR{ID: uint64(s.arrived + s.recvs), SGE: s.inbox.SGE(slot*slotSize, slotSize)})
 		s.recvs++
 	}
 	for s.left > 0 && s.posted-s.done < soakDepth {
 		s.post()
 	}
+}
+
+func (s *soaker) postRecv(wr roce.RecvWR) {
+	post := s.qp.PostRecv
+	if s.srq != nil {
+		post = s.srq.PostRecv
+	}
+	_, err := post(wr)
+	require.NoError(s.t, err)
 }
 
 func (s *soaker) finished() bool { return s.left == 0 && s.posted == s.done }

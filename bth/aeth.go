@@ -71,6 +71,16 @@ func (s Syndrome) Credits() (n int, ok bool) {
 	return int(creditCount[s.Value()]), true
 }
 
+// ACKCredits returns the ACK syndrome that announces n credits, or the next smaller
+// number that has a code.
+func ACKCredits(n int) Syndrome {
+	code := len(creditCount) - 1
+	for int(creditCount[code]) > n {
+		code--
+	}
+	return Syndrome(code)
+}
+
 // creditCount is the number of credits of each code.
 var creditCount = [31]uint16{
 	0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768,

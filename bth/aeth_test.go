@@ -57,6 +57,19 @@ func TestCredits(t *testing.T) {
 	}
 }
 
+// Announcing rounds down to what has a code: never more than there are.
+func TestACKCredits(t *testing.T) {
+	for n := range 40_000 {
+		s := bth.ACKCredits(n)
+		got, ok := s.Credits()
+		require.True(t, ok)
+		require.LessOrEqual(t, got, n)
+		if next, ok := (s + 1).Credits(); ok {
+			require.Greater(t, next, n)
+		}
+	}
+}
+
 // IBTA vol. 1, table 46, in milliseconds.
 func TestRNRDelays(t *testing.T) {
 	want := []float64{655.36, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.12, 0.16, 0.24, 0.32, 0.48, 0.64, 0.96, 1.28, 1.92,

@@ -12,6 +12,7 @@ const (
 	StatusLocalQPOperation Status = 2
 	StatusLocalProtection  Status = 4
 	StatusFlushed          Status = 5
+	StatusMWBind           Status = 6
 	StatusBadResponse      Status = 7
 	StatusLocalAccess      Status = 8
 	StatusRemoteInvalid    Status = 9
@@ -51,6 +52,8 @@ const (
 	OpRDMARead         Opcode = 2
 	OpCompareSwap      Opcode = 3
 	OpFetchAdd         Opcode = 4
+	OpBindMW           Opcode = 5
+	OpLocalInv         Opcode = 6
 	OpRecv             Opcode = 128
 	OpRecvRDMAWithImm  Opcode = 129
 	opcodeReceiveRange        = 128
@@ -69,6 +72,10 @@ func (o Opcode) String() string {
 		return "COMP_SWAP"
 	case OpFetchAdd:
 		return "FETCH_ADD"
+	case OpBindMW:
+		return "BIND_MW"
+	case OpLocalInv:
+		return "LOCAL_INV"
 	case OpRecv:
 		return "RECV"
 	case OpRecvRDMAWithImm:
@@ -83,8 +90,11 @@ func (o Opcode) Recv() bool { return o >= opcodeReceiveRange }
 // Flags say which optional fields of a WC are set.
 type Flags uint8
 
-// WithImm has the value of its namesake in ibv_wc_flags.
-const WithImm Flags = 1 << 1
+// Flags, with the values of their namesakes in ibv_wc_flags.
+const (
+	WithImm Flags = 1 << 1
+	WithInv Flags = 1 << 3
+)
 
 // WC is a work completion [ibv_wc]. When Status is not [StatusSuccess] only ID,
 // Status, VendorErr and QPN mean anything.
@@ -96,8 +106,11 @@ type WC struct {
 	VendorErr uint32 // transport.Rule that failed the work, 0 if none
 	ByteLen   uint32 // bytes received, read, or written with immediate
 	Imm       uint32 // immediate data, host order, when Flags has WithImm
-	QPN       uint32 // local queue pair
-	SrcQP     uint32 // remote queue pair
+	// InvalidatedKey is the R_Key that the peer's SEND invalidated, when Flags has
+	// WithInv: the window that had it is not bound any more.
+	InvalidatedKey uint32
+	QPN            uint32 // local queue pair
+	SrcQP          uint32 // remote queue pair
 }
 
 // String shows the fields that mean anything.
@@ -107,6 +120,8 @@ func (w WC) String() string {
 		return fmt.Sprintf("work %d on QP 0x%x: %s", w.ID, w.QPN, w.Status)
 	case w.Flags&WithImm != 0:
 		return fmt.Sprintf("work %d on QP 0x%x: %s of %d bytes, immediate 0x%x", w.ID, w.QPN, w.Opcode, w.ByteLen, w.Imm)
+	case w.Flags&WithInv != 0:
+		return fmt.Sprintf("work %d on QP 0x%x: %s of %d bytes, R_Key 0x%08x invalidated", w.ID, w.QPN, w.Opcode, w.ByteLen, w.InvalidatedKey)
 	default:
 		return fmt.Sprintf("work %d on QP 0x%x: %s of %d bytes", w.ID, w.QPN, w.Opcode, w.ByteLen)
 	}

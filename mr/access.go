@@ -12,6 +12,7 @@ const (
 	RemoteWrite  Access = 1 << 1 // peers may RDMA WRITE
 	RemoteRead   Access = 1 << 2 // peers may RDMA READ
 	RemoteAtomic Access = 1 << 3 // peers may CmpSwap and FetchAdd
+	MWBind       Access = 1 << 4 // memory windows may be bound to the region
 	ZeroBased    Access = 1 << 5 // addresses are offsets from the region's start
 	// Polled is ours: the application polls words of this region while peers write
 	// it. The last aligned 8 bytes of each message are stored atomically, after the
@@ -19,7 +20,7 @@ const (
 	Polled Access = 1 << 24
 
 	remoteRights = RemoteWrite | RemoteRead | RemoteAtomic
-	knownRights  = LocalWrite | remoteRights | ZeroBased | Polled
+	knownRights  = LocalWrite | remoteRights | MWBind | ZeroBased | Polled
 )
 
 // String lists the rights.
@@ -33,7 +34,7 @@ func (a Access) String() string {
 		name string
 	}{
 		{LocalWrite, "local write"}, {RemoteWrite, "remote write"}, {RemoteRead, "remote read"},
-		{RemoteAtomic, "remote atomic"}, {ZeroBased, "zero based"}, {Polled, "polled"},
+		{RemoteAtomic, "remote atomic"}, {MWBind, "window bind"}, {ZeroBased, "zero based"}, {Polled, "polled"},
 	} {
 		if a&r.bit != 0 {
 			words = append(words, r.name)
@@ -53,18 +54,23 @@ type Key uint32
 // Fault is why an access was refused.
 type Fault uint8
 
-// Faults, in the order in which they are checked.
+// Faults of an access, in the order in which they are checked, and of a bind.
 const (
-	NoFault     Fault = iota
-	FaultKey          // no region has this key
-	FaultPD           // the region belongs to another protection domain
-	FaultAccess       // the region does not grant the right
-	FaultRange        // the range leaves the region
+	NoFault         Fault = iota
+	FaultKey              // nothing has this key
+	FaultPD               // of another protection domain
+	FaultQP               // the window is bound to another queue pair
+	FaultAccess           // the region or window does not grant the right; the region permits no such window
+	FaultRange            // the range leaves the region or window; the range to bind is empty
+	FaultGone             // bind: window or region are closed, or the request was carried out before
+	FaultBound            // bind: the window is bound already
+	FaultMisaligned       // bind: atomics could not be aligned
 )
 
 var faultWords = [...]string{
-	"no fault", "no region has this key", "region belongs to another protection domain",
-	"region does not grant the access", "range leaves the region",
+	"no fault", "nothing has this key", "of another protection domain", "window is bound to another queue pair",
+	"right is not granted", "range leaves the region or window", "window or region is closed, or the request was used before",
+	"window is bound already", "atomics could not be aligned",
 }
 
 // String says the fault in words.
@@ -76,11 +82,20 @@ type Span struct {
 	Polled bool // the region was registered with [Polled]
 }
 
-// Resolver gives access to registered memory. [Table] is the one implementation;
-// the transport machines take the interface so that they own no table.
-//
-// A range of length 0 resolves without any check of key or address (IBTA vol. 1,
-// C9-88: zero-length RDMA is not validated).
+// Resolver gives access to registered memory. A range of length 0 resolves without
+// any check of key or address (IBTA vol. 1, C9-88: zero-length RDMA is not validated).
 type Resolver interface {
+	// Resolve is for local work: key is the L_Key of a region.
 	Resolve(pd PD, key Key, va uint64, n uint32, need Access) (Span, Fault)
+	// ResolveRemote is for what the peer of queue pair qpn asks: key is the R_Key of
+	// a region or window.
+	ResolveRemote(pd PD, qpn uint32, key Key, va uint64, n uint32, need Access) (Span, Fault)
+}
+
+// Memory is what a transport machine needs of registered memory. [Table] is the one
+// implementation; the machines take the interface so that they own no table.
+type Memory interface {
+	Resolver
+	Bind(pd PD, qpn uint32, b *Binding) Fault
+	Invalidate(pd PD, qpn uint32, key Key) bool
 }

@@ -6,15 +6,11 @@ import (
 	"unsafe"
 )
 
-// Region is a registered piece of memory. It is immutable; all methods are safe
-// for concurrent use.
+// Region is a registered piece of memory. Its methods are safe for concurrent use.
 type Region struct {
-	key    Key
-	pd     PD
-	access Access
-	base   uint64
-	buf    []byte
-	slot   uint32
+	view
+	slot    uint32
+	windows int // bound to it, under the table's lock
 }
 
 // LKey is the key for local use, in an SGE.
@@ -40,15 +36,8 @@ func (r *Region) Base() uint64 { return r.base }
 // Bytes is the registered memory itself.
 func (r *Region) Bytes() []byte { return r.buf }
 
-// holds reports whether [va, va+n) lies in the region, for n > 0. No step can
-// overflow: base+len was checked at registration.
-func (r *Region) holds(va, n uint64) bool {
-	size := uint64(len(r.buf))
-	return va >= r.base && n <= size && va-r.base <= size-n
-}
-
-// ErrTableFull is returned when [MaxRegions] regions are registered.
-var ErrTableFull = errors.New("mr: register: the table holds as many regions as it can; close some")
+// ErrTableFull is returned when there are [MaxRegions] regions and windows.
+var ErrTableFull = errors.New("mr: the table holds as many regions and windows as it can; close some")
 
 // RegisterReason is why a registration was refused.
 type RegisterReason uint8

@@ -5,10 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// MaxRegions is the most regions that a [Table] can hold at once.
+// MaxRegions is the most regions and windows that a [Table] can hold at once.
 const MaxRegions = 1 << indexBits
 
 const (
+	keyByte   = 0xff // the part of a key that is no index
 	indexBits = 24
 	pageBits  = 12
 	pageSize  = 1 << pageBits
@@ -18,7 +19,7 @@ const (
 // again: a late packet that names a dead region must not find a new one.
 const quarantine = 1024
 
-// Table maps keys to regions. [Table.Resolve] looks up without a lock or a map, so
+// Table maps keys to regions and windows. [Table.Resolve] looks up without a lock or a map, so
 // any number of shards may resolve while others register.
 //
 // Slots are used in order, but the index in a key is a keyed permutation of the
@@ -34,7 +35,7 @@ type Table struct {
 	free  []freeSlot // in the order of deregistration
 }
 
-type page [pageSize]atomic.Pointer[Region]
+type page [pageSize]atomic.Pointer[view]
 
 type freeSlot struct {
 	slot uint32
@@ -60,22 +61,32 @@ func (t *Table) Register(pd PD, buf []byte, iova uint64, access Access) (*Region
 	if !ok {
 		return nil, ErrTableFull
 	}
-	r := &Region{key: t.newKey(slot, last), pd: pd, access: access, base: iova, buf: buf, slot: slot}
-	t.pageOf(slot)[slot%pageSize].Store(r)
+	r := &Region{view: view{key: t.newKey(slot, last), pd: pd, access: access, base: iova, buf: buf}, slot: slot}
+	t.pageOf(slot)
+	t.slot(slot).Store(&r.view)
 	return r, nil
 }
 
-// Deregister takes the region out of the table and reports whether it was there.
-// Look-ups that began earlier may still use the region's memory: the caller waits
-// for the engine turns under way before it gives the memory up.
+// Deregister takes the region out of the table. It returns false, and nothing has
+// happened, if windows are bound to it. Look-ups that began earlier may still use the
+// region's memory: the caller waits for the engine turns under way before it gives
+// the memory up. Twice is harmless.
 func (t *Table) Deregister(r *Region) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.pageOf(r.slot)[r.slot%pageSize].CompareAndSwap(r, nil) {
+	if r.windows > 0 {
 		return false
 	}
-	t.free = append(t.free, freeSlot{r.slot, r.key})
+	if t.has(r) {
+		t.slot(r.slot).Store(nil)
+		t.free = append(t.free, freeSlot{r.slot, r.key})
+	}
 	return true
+}
+
+// has reports whether the region is in the table. The caller holds t.mu.
+func (t *Table) has(r *Region) bool {
+	return t.pages[r.slot>>pageBits].Load() != nil && t.slot(r.slot).Load() == &r.view
 }
 
 // takeSlot prefers slots never used to recently freed ones.
@@ -96,13 +107,16 @@ func (t *Table) takeSlot() (slot uint32, last Key, ok bool) {
 // newKey draws a key byte for a slot. It differs from that of the slot's last key,
 // and the whole key is not 0.
 func (t *Table) newKey(slot uint32, last Key) Key {
-	index := Key(t.permutation.forward(slot)) << 8
+	index := t.index(slot)
 	for {
-		if k := index | Key(t.rand()&0xff); k != last && k != 0 {
+		if k := index | Key(t.rand()&keyByte); k != last && k != 0 {
 			return k
 		}
 	}
 }
+
+// index is the part of a slot's keys that stays.
+func (t *Table) index(slot uint32) Key { return Key(t.permutation.forward(slot)) << 8 }
 
 // pageOf returns the page of a slot, made on first use. The caller holds t.mu.
 func (t *Table) pageOf(slot uint32) *page {
@@ -113,18 +127,23 @@ func (t *Table) pageOf(slot uint32) *page {
 	return p.Load()
 }
 
-// lookup returns the region with this key, or nil.
-func (t *Table) lookup(key Key) *Region {
+// slot is the place of a slot whose page was made.
+func (t *Table) slot(slot uint32) *atomic.Pointer[view] {
+	return &t.pages[slot>>pageBits].Load()[slot%pageSize]
+}
+
+// lookup returns what has this key, or nil.
+func (t *Table) lookup(key Key) *view {
 	slot := t.permutation.backward(uint32(key >> 8))
 	p := t.pages[slot>>pageBits].Load()
 	if p == nil {
 		return nil
 	}
-	r := p[slot%pageSize].Load()
-	if r == nil || r.key != key {
+	v := p[slot%pageSize].Load()
+	if v == nil || v.key != key {
 		return nil
 	}
-	return r
+	return v
 }
 
 // Resolve implements [Resolver]. The checks come in the order of the [Fault]
@@ -133,17 +152,26 @@ func (t *Table) Resolve(pd PD, key Key, va uint64, n uint32, need Access) (Span,
 	if n == 0 {
 		return Span{}, NoFault
 	}
-	r := t.lookup(key)
-	switch {
-	case r == nil:
+	v := t.lookup(key)
+	if v == nil || v.window != nil {
 		return Span{}, FaultKey
-	case r.pd != pd:
-		return Span{}, FaultPD
-	case r.access&need != need:
-		return Span{}, FaultAccess
-	case !r.holds(va, uint64(n)):
-		return Span{}, FaultRange
 	}
-	off := va - r.base
-	return Span{Bytes: r.buf[off : off+uint64(n) : off+uint64(n)], Polled: r.access&Polled != 0}, NoFault
+	return v.open(pd, va, uint64(n), need)
+}
+
+// ResolveRemote implements [Resolver] as [Table.Resolve] does.
+func (t *Table) ResolveRemote(pd PD, qpn uint32, key Key, va uint64, n uint32, need Access) (Span, Fault) {
+	if n == 0 {
+		return Span{}, NoFault
+	}
+	v := t.lookup(key)
+	switch {
+	case v == nil:
+		return Span{}, FaultKey
+	case v.pd != pd:
+		return Span{}, FaultPD
+	case v.window != nil && v.qpn != qpn:
+		return Span{}, FaultQP
+	}
+	return v.open(pd, va, uint64(n), need)
 }

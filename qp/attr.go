@@ -39,6 +39,11 @@ type Attr struct {
 	RetryCount  uint8   // 0–7 retransmissions without progress
 	RNRRetry    uint8   // 0–6 resends after RNR NAKs, 7: for ever
 	MaxRdAtomic int     // READs and atomics outstanding at once
+
+	// NotifyDrained asks for an event when the send queue is drained in SQD.
+	NotifyDrained bool
+	// Draining says, when it is queried, that a queue pair in SQD has work under way.
+	Draining bool
 }
 
 // Mask names attributes.
@@ -60,11 +65,12 @@ const (
 	MaskRetryCount
 	MaskRNRRetry
 	MaskMaxRdAtomic
+	MaskNotifyDrained
 )
 
 var maskNames = []string{
 	"State", "PKey", "Access", "PathMTU", "DestQPN", "DestAddr", "RQPSN", "MaxDestRdAtomic",
-	"MinRNRTimer", "SQPSN", "Timeout", "RetryCount", "RNRRetry", "MaxRdAtomic",
+	"MinRNRTimer", "SQPSN", "Timeout", "RetryCount", "RNRRetry", "MaxRdAtomic", "NotifyDrained",
 }
 
 // String lists the attributes.
@@ -110,6 +116,13 @@ var transitions = []transition{
 		MaskAccess | MaskMinRNRTimer,
 	},
 	{StateRTS, StateRTS, 0, MaskAccess | MaskMinRNRTimer},
+	{StateRTS, StateSQD, 0, MaskNotifyDrained},
+	{
+		StateSQD, StateSQD, 0,
+		MaskPKey | MaskAccess | MaskAV | MaskMaxDestRdAtomic | MaskMinRNRTimer |
+			MaskTimeout | MaskRetryCount | MaskRNRRetry | MaskMaxRdAtomic,
+	},
+	{StateSQD, StateRTS, 0, MaskAccess | MaskMinRNRTimer},
 }
 
 // CheckModify reports whether a queue pair in state from may be modified as asked:

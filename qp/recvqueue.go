@@ -27,8 +27,15 @@ type RecvQueue struct {
 
 // NewRecvQueue returns a ring for depth receives of at most maxSGE pieces each.
 func NewRecvQueue(depth, maxSGE int) *RecvQueue {
+	q := &RecvQueue{}
+	q.init(depth, maxSGE)
+	return q
+}
+
+func (q *RecvQueue) init(depth, maxSGE int) {
 	n := ceilPow2(depth)
-	return &RecvQueue{ring: make([]RecvWQE, n), sges: make([]SGE, n*maxSGE), depth: depth, maxSGE: maxSGE}
+	q.ring, q.sges = make([]RecvWQE, n), make([]SGE, n*maxSGE)
+	q.depth, q.maxSGE = depth, maxSGE
 }
 
 // SetState tells producers the queue pair's state: all but RESET take receives.

@@ -40,9 +40,11 @@ type SendWQE struct {
 	SwapAdd    uint64 // CmpSwap: the new value; FetchAdd: the addend
 	SGL        []SGE  // empty when the data is inline
 	Inline     []byte
-	Len        uint32 // bytes of the message
+	Bind       *mr.Binding // let go of when it was carried out
+	Len        uint32      // bytes of the message
 
 	First, Last bth.PSN // the PSNs it occupies, once started
+	MSN         bth.PSN // the peer's message sequence number when it has completed it
 }
 
 // SendQueue is the ring of send WQEs: any number of producers post, one transport
@@ -131,7 +133,7 @@ func (q *SendQueue) fill(w *SendWQE, i int, wr *SendWR) error {
 		return err
 	}
 	*w = SendWQE{
-		ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Imm: wr.Imm, RemoteAddr: wr.RemoteAddr, RKey: wr.RKey,
+		ID: wr.ID, Op: wr.Op, Flags: wr.Flags, Imm: wr.Imm, RemoteAddr: wr.RemoteAddr, RKey: wr.RKey, Bind: wr.Bind,
 		Compare: wr.Compare, SwapAdd: wr.Swap, SGL: sgl, Len: n,
 	}
 	if wr.Op == OpFetchAdd {
@@ -146,7 +148,11 @@ func checkSend(wr *SendWR, n uint32) error {
 		return &WRError{"Op", fmt.Sprintf("%d is not an operation", wr.Op)}
 	case wr.Op.Atomic() && n != mr.AtomicSize:
 		return &WRError{"SGE", fmt.Sprintf("of an atomic must have %d bytes, has %d", mr.AtomicSize, n)}
-	case wr.Op.Reads() && wr.Flags&Inline != 0:
+	case wr.Op.Local() && n != 0:
+		return &WRError{"SGE", "is for operations that move data"}
+	case wr.Op == OpBindMW && wr.Bind == nil:
+		return &WRError{"Bind", "must say what the window is to show"}
+	case (wr.Op.Reads() || wr.Op.Local()) && wr.Flags&Inline != 0:
 		return &WRError{"Flags", "Inline is for operations that send data"}
 	case wr.Flags&^(Fence|Signaled|Solicited|Inline) != 0:
 		return &WRError{"Flags", fmt.Sprintf("0x%x has unknown bits", uint8(wr.Flags))}

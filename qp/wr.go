@@ -14,11 +14,15 @@ const (
 	OpRead
 	OpCompareSwap
 	OpFetchAdd
+	OpLocalInv
+	OpBindMW
+	OpSendInv
 	numOps
 )
 
 var opNames = [numOps]string{
 	"RDMA WRITE", "RDMA WRITE with immediate", "SEND", "SEND with immediate", "RDMA READ", "CmpSwap", "FetchAdd",
+	"local invalidate", "bind memory window", "SEND with invalidate",
 }
 
 // String names the operation.
@@ -30,17 +34,25 @@ func (o Op) String() string {
 }
 
 // Reads reports whether the operation waits for data from the peer: a READ or atomic.
-func (o Op) Reads() bool { return o >= OpRead }
+func (o Op) Reads() bool { return o >= OpRead && o <= OpFetchAdd }
+
+// ConsumesRecv reports whether the operation needs a receive of the peer's.
+func (o Op) ConsumesRecv() bool {
+	return o == OpSend || o == OpSendImm || o == OpSendInv || o == OpWriteImm
+}
 
 // Atomic reports whether the operation is a CmpSwap or FetchAdd.
-func (o Op) Atomic() bool { return o >= OpCompareSwap }
+func (o Op) Atomic() bool { return o == OpCompareSwap || o == OpFetchAdd }
+
+// Local reports whether the operation sends nothing: it changes a memory window.
+func (o Op) Local() bool { return o == OpLocalInv || o == OpBindMW }
 
 // Flags modify a send work request, with the values of ibv_send_flags.
 type Flags uint8
 
 // Flags.
 const (
-	Fence     Flags = 1 << 0 // wait for all earlier READs and atomics of this QP
+	Fence     Flags = 1 << 0 // wait for all earlier READs and atomics of this QP; OpLocalInv waits for all work, with it or without
 	Signaled  Flags = 1 << 1 // complete with a WC even on success
 	Solicited Flags = 1 << 2 // ask the receiver to raise a solicited event
 	Inline    Flags = 1 << 3 // copy the data while posting; the buffers are free at once
@@ -68,7 +80,10 @@ type SendWR struct {
 	Imm uint32 // immediate data, host order
 
 	RemoteAddr uint64 // RDMA and atomics: in the address space of the peer's region
-	RKey       mr.Key // RDMA and atomics: the peer's key
+	// RKey is the peer's key for RDMA and atomics; OpSendInv: the one of the peer's
+	// that is invalidated when it has the message; OpLocalInv: our own window's.
+	RKey mr.Key
+	Bind *mr.Binding // OpBindMW
 
 	Compare uint64 // CmpSwap: what must be there
 	Swap    uint64 // CmpSwap: the new value

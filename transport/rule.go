@@ -42,8 +42,11 @@ const (
 	RuleMisaligned      // atomic address not a multiple of 8
 	RuleKey             // R_Key unknown
 	RulePD              // R_Key of another protection domain
-	RuleAccess          // region does not permit it
-	RuleRange           // outside the region
+	RuleAccess          // region or window does not permit it
+	RuleRange           // outside the region or window
+	RuleWindowQP        // the window is bound to another queue pair
+	RuleInvalidate      // the R_Key to invalidate is not that of a window of this QP
+	RuleKeyInUse        // the R_Key to invalidate is needed to answer READs first
 	RuleLocalMemory     // the receive WQE's own memory is not valid
 
 	// Completer.
@@ -67,6 +70,12 @@ const (
 	RuleResponseMemory // local memory of a READ or atomic is gone
 	RuleCNP            // congestion notification, passed to the controller
 	RuleWorkMemory     // memory of the send work request is not valid
+	RuleBindGone       // bind: window or region are closed, or the request was used before
+	RuleBindPD         // bind: not all of one protection domain
+	RuleBindAgain      // bind: the window is bound already
+	RuleBindAccess     // bind: the region permits no such window
+	RuleBindRange      // bind: empty, or outside the region
+	RuleBindMisaligned // bind: atomics could not be aligned
 	RuleNoReads        // READ or atomic on a connection set up without any
 	RuleCQOverflow     // a completion queue was given more than it holds
 	RuleFlushed        // work flushed because the QP is in ERR
@@ -110,8 +119,11 @@ var ruleWords = [...]string{
 	RuleMisaligned:      "atomic address is not a multiple of 8",
 	RuleKey:             "R_Key unknown",
 	RulePD:              "R_Key belongs to another protection domain",
-	RuleAccess:          "memory region does not permit the access",
-	RuleRange:           "outside the memory region",
+	RuleAccess:          "memory region or window does not permit the access",
+	RuleRange:           "outside the memory region or window",
+	RuleWindowQP:        "memory window is bound to another queue pair",
+	RuleInvalidate:      "R_Key to invalidate is not that of a memory window bound to this queue pair",
+	RuleKeyInUse:        "R_Key to invalidate is still used by a READ: asked for again behind its answer",
 	RuleLocalMemory:     "memory of the posted receive is not valid",
 
 	RuleAck:            "acknowledges everything up to its PSN",
@@ -134,6 +146,12 @@ var ruleWords = [...]string{
 	RuleResponseMemory: "local memory for the answer is not valid",
 	RuleCNP:            "congestion notification",
 	RuleWorkMemory:     "memory of the work request is not valid",
+	RuleBindGone:       "memory window or region to bind is closed, or the request was carried out before",
+	RuleBindPD:         "memory window, region and queue pair are not of one protection domain",
+	RuleBindAgain:      "memory window is bound already",
+	RuleBindAccess:     "memory region does not permit such a window",
+	RuleBindRange:      "range to bind is empty or outside the memory region",
+	RuleBindMisaligned: "atomics in the memory window could not be aligned",
 	RuleNoReads:        "the connection was set up without READs and atomics",
 	RuleCQOverflow:     "a completion queue was given more than it holds",
 	RuleFlushed:        "flushed: the QP is in ERR",

@@ -44,6 +44,7 @@ const (
 	CauseAck                       // cumulative acknowledgement that the peer asked for
 	CauseAckDuplicate              // acknowledgement of a duplicate
 	CauseNAKSequence               // a request is missing
+	CauseNAKInUse                  // a SEND would invalidate a key that READ answers before it needed
 	CauseNAKNotReady               // no receive posted
 	CauseNAKFatal                  // a request broke a rule
 
@@ -61,6 +62,7 @@ var causeWords = [...]string{
 	CauseAck:          "acknowledges everything up to its PSN",
 	CauseAckDuplicate: "acknowledges a duplicate: everything up to the newest",
 	CauseNAKSequence:  "NAK: a request before the one received is missing",
+	CauseNAKInUse:     "NAK: SEND with invalidate asked for again, now that the READ before it is answered",
 	CauseNAKNotReady:  "RNR NAK: no receive posted",
 	CauseNAKFatal:     "NAK: the request broke a rule",
 }
@@ -83,6 +85,8 @@ const (
 	BlockedFence             // a fenced request waits for earlier READs and atomics
 	BlockedReadLimit         // as many READs and atomics outstanding as the peer takes
 	BlockedRNR               // the peer asked to wait
+	BlockedDrain             // the send queue is drained, or about to be
+	BlockedCredits           // the peer has no receive posted for the next message
 	BlockedFailing           // the next request cannot be sent and fails when it is the oldest
 )
 
@@ -94,6 +98,8 @@ var blockedWords = [...]string{
 	BlockedFence:     "fence",
 	BlockedReadLimit: "READ/atomic limit reached",
 	BlockedRNR:       "waiting out an RNR NAK",
+	BlockedDrain:     "send queue drain",
+	BlockedCredits:   "out of credits",
 	BlockedFailing:   "next request cannot be sent",
 }
 

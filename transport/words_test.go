@@ -20,6 +20,25 @@ func TestWords(t *testing.T) {
 	distinct(t, transport.Failed+1, "action")
 }
 
+// Events have the values and the words of ibv_event_type_str; what verbs do not know
+// has values beyond.
+func TestEventWords(t *testing.T) {
+	words := map[transport.Event]string{
+		0: "CQ error", 1: "local work queue catastrophic error", 2: "invalid request local work queue error",
+		3: "local access violation work queue error", 4: "communication established", 5: "send queue drained",
+		8: "local catastrophic error", 9: "port active", 10: "port error", 15: "SRQ limit reached",
+		16: "last WQE reached", 18: "GID table change", 64: "peer moved", 65: "MTU change",
+	}
+	for e := range transport.Event(100) {
+		if want, ok := words[e]; ok {
+			require.Equal(t, want, e.String())
+		} else {
+			require.Equal(t, fmt.Sprintf("event %d", e), e.String())
+		}
+		require.Equal(t, e < 4 || e == 8, e.Fatal(), e.String())
+	}
+}
+
 type word interface {
 	~uint8
 	fmt.Stringer

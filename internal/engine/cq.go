@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/rocinante-rdma/roce/cq"
+	"github.com/rocinante-rdma/roce/transport"
 )
 
 // ErrOverflow is returned when completions were lost.
@@ -14,11 +15,12 @@ var ErrOverflow = errors.New("engine: completion queue overflow: completions wer
 
 // CQ is a completion queue fed by a shard. Its methods are safe for concurrent use.
 type CQ struct {
-	shard  *Shard
-	ring   *cq.Queue
-	wake   chan struct{} // one waiter that does not lead shall look
-	closed chan struct{}
-	spare  atomic.Pointer[waiter] // of the last Wait, for the next
+	shard    *Shard
+	ring     *cq.Queue
+	wake     chan struct{} // one waiter that does not lead shall look
+	closed   chan struct{}
+	happened func(transport.Event)  // nil: nobody wants to know
+	spare    atomic.Pointer[waiter] // of the last Wait, for the next
 
 	// Under the shard's lock.
 	users    map[*QP]struct{}
@@ -26,10 +28,11 @@ type CQ struct {
 	reported bool // the overflow was dealt with
 }
 
-// NewCQ makes a completion queue that holds depth completions.
-func (s *Shard) NewCQ(depth int) *CQ {
+// NewCQ makes a completion queue that holds depth completions. happened, unless it is
+// nil, is told of its event; see [Shard.tellEvents].
+func (s *Shard) NewCQ(depth int, happened func(transport.Event)) *CQ {
 	return &CQ{
-		shard: s, ring: cq.NewQueue(depth),
+		shard: s, ring: cq.NewQueue(depth), happened: happened,
 		wake: make(chan struct{}, 1), closed: make(chan struct{}), users: make(map[*QP]struct{}),
 	}
 }

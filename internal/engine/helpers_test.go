@@ -54,7 +54,7 @@ func newSide(t testing.TB, l link.Link, opts ...option) *side {
 	region, err := s.memory.Register(testPD, buf, mr.Address(buf), allAccess)
 	require.NoError(t, err)
 	s.region, s.timeout = region, 14
-	s.cq = s.shard.NewCQ(256)
+	s.cq = s.shard.NewCQ(256, nil)
 	t.Cleanup(func() {
 		if !s.closeInTest {
 			require.NoError(t, s.shard.Close())

@@ -27,7 +27,7 @@ func (s *side) ready(send, recv *CQ, n int) *QP {
 // overflow another CQ, which takes its own along (IBTA vol. 1, 11.6.3.1).
 func TestOverflowCascades(t *testing.T) {
 	s := newPair(t).a
-	first, second := s.shard.NewCQ(1), s.shard.NewCQ(1)
+	first, second := s.shard.NewCQ(1, nil), s.shard.NewCQ(1, nil)
 	origin := s.ready(first, first, 3)
 	bridge := s.ready(first, second, 3)
 	far := s.ready(second, second, 0)
@@ -41,7 +41,7 @@ func TestOverflowCascades(t *testing.T) {
 // the next, also when there was nothing left to take.
 func TestOverflowWakesOneWaiterAfterTheOther(t *testing.T) {
 	s := newPair(t).a
-	small := s.shard.NewCQ(1)
+	small := s.shard.NewCQ(1, nil)
 	s.shard.waiters.Add(2) // as if they slept
 	defer s.shard.waiters.Add(-2)
 	s.ready(small, small, 3).Fail()

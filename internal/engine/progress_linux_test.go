@@ -151,7 +151,7 @@ func TestOneSidedWorkNeedsNoHelp(t *testing.T) {
 // completions are seen, each once.
 func TestManyWaiters(t *testing.T) {
 	r := newRunning(t, Auto)
-	second := r.a.shard.NewCQ(256)
+	second := r.a.shard.NewCQ(256, nil)
 	q2, err := r.a.shard.NewQP(QPConfig{PD: testPD, SendCQ: second, RecvCQ: second, SendDepth: 64, RecvDepth: 1, MaxSGE: 1})
 	require.NoError(t, err)
 	peer := r.b.qp()
@@ -238,7 +238,7 @@ func TestCloseEndsWaiting(t *testing.T) {
 	} {
 		cfg := &side{t: t, link: loopback(t)}
 		cfg.shard = New(Config{Link: cfg.link, Mode: Auto, Rand: func() uint64 { return 4 }})
-		cfg.cq = cfg.shard.NewCQ(4)
+		cfg.cq = cfg.shard.NewCQ(4, nil)
 		var waiters sync.WaitGroup
 		for range 3 {
 			waiters.Go(func() {

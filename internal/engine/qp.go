@@ -11,6 +11,7 @@ import (
 	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/mr"
 	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
 	"github.com/rocinante-rdma/roce/transport/rc"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -26,6 +27,10 @@ type QPConfig struct {
 	SendCQ, RecvCQ       *CQ
 	SendDepth, RecvDepth int
 	MaxSGE, MaxInline    int
+	SRQ                  *SRQ // takes the place of a receive queue, and of RecvDepth
+	Credits              bool // acknowledgements tell the peer how many receives are posted
+	// Happened is told of the queue pair's events; see [Shard.tellEvents].
+	Happened func(transport.Event)
 }
 
 // QP is one reliable connection of a shard: its rings, its machine, and what the
@@ -37,8 +42,10 @@ type QP struct {
 	psn            bth.PSN // initial
 	pd             mr.PD
 	sq             *qp.SendQueue
-	rq             *qp.RecvQueue
+	rq             *qp.RecvQueue // nil: receives are taken from srq
+	srq            *SRQ
 	sendCQ, recvCQ *CQ
+	happened       func(transport.Event)
 
 	// Under the shard's lock.
 	machine   *rc.Machine
@@ -57,9 +64,14 @@ type QP struct {
 // NewQP makes a queue pair in RESET. The error is [ErrNoQPN].
 func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 	q := &QP{
-		shard: s, pd: cfg.PD, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ,
+		shard: s, pd: cfg.PD, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ, srq: cfg.SRQ, happened: cfg.Happened,
 		sq: qp.NewSendQueue(cfg.SendDepth, cfg.MaxSGE, cfg.MaxInline),
-		rq: qp.NewRecvQueue(cfg.RecvDepth, cfg.MaxSGE),
+	}
+	machine := rc.Config{PD: q.pd, MaxSGE: cfg.MaxSGE, Credits: cfg.Credits}
+	if q.srq != nil {
+		machine.SharedRecv = q.srq.queue
+	} else {
+		q.rq = qp.NewRecvQueue(cfg.RecvDepth, cfg.MaxSGE)
 	}
 	q.due = clock.Never
 	s.mu.Lock()
@@ -68,7 +80,8 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 		return nil, err
 	}
 	q.psn = s.demux.randomPSN()
-	q.machine = rc.New(rc.Config{QPN: q.qpn, PD: q.pd, MaxSGE: cfg.MaxSGE}, q.sq, q.rq, s.memory, new(congestion.Window), q)
+	machine.QPN = q.qpn
+	q.machine = rc.New(machine, q.sq, q.rq, s.memory, new(congestion.Window), q)
 	q.sendCQ.users[q] = struct{}{}
 	q.recvCQ.users[q] = struct{}{}
 	return q, nil
@@ -89,6 +102,15 @@ func (q *QP) SendDone(wc *cq.WC) { q.shard.complete(q.sendCQ, wc, false) }
 // RecvDone implements rc.Sink.
 func (q *QP) RecvDone(wc *cq.WC, solicited bool) { q.shard.complete(q.recvCQ, wc, solicited) }
 
+// Happened implements rc.Sink.
+func (q *QP) Happened(e transport.Event) {
+	if e == transport.EventLimitReached {
+		q.shard.happen(q.srq.happened, e)
+	} else {
+		q.shard.happen(q.happened, e)
+	}
+}
+
 // ReadLocal implements qp.LocalReader.
 func (q *QP) ReadLocal(s qp.SGE) ([]byte, bool) {
 	span, fault := q.shard.memory.Resolve(q.pd, s.LKey, s.Addr, s.Len, 0)
@@ -105,7 +127,7 @@ func (q *QP) Ring() {
 	q.shard.posted(!q.busy.Load())
 }
 
-// PostRecv appends a receive. It needs no doorbell: the machine looks for receives
+// PostRecv appends a receive to the queue pair's own queue. It needs no doorbell: the machine looks for receives
 // when it needs one. Only in ERR they are to be flushed.
 func (q *QP) PostRecv(wr *qp.RecvWR) error {
 	if err := q.rq.Post(wr); err != nil {

@@ -30,6 +30,9 @@ type Config struct {
 	Mode   Mode
 	Tap    trace.Tap     // nil: none
 	Rand   func() uint64 // calls of it are serialised by the shard's lock
+	// Failed is told once when the link has failed for good, and why; see
+	// [Shard.tellEvents]. nil: nobody wants to know.
+	Failed func(error)
 }
 
 // Shard is a link's queue with the queue pairs that it serves.
@@ -39,6 +42,7 @@ type Shard struct {
 	memory *mr.Table
 	tap    trace.Tap
 	mode   Mode
+	failed func(error)
 
 	mu sync.Mutex // guards what follows, up to the next comment
 	demux
@@ -58,6 +62,8 @@ type Shard struct {
 	armed      clock.Time // until when the leader sleeps
 	armedTx    bool       // and that it waits for the network to take more
 	closed     bool
+	broken     error       // how the link failed for good, before failure says so
+	happenings []happening // events that nobody was told of yet
 
 	// Scratch of the present turn: reused so that nothing is allocated.
 	rx       [rxBatch]link.Rx
@@ -78,7 +84,7 @@ type Shard struct {
 // run at once; Close ends it.
 func New(cfg Config) *Shard {
 	s := &Shard{
-		link: cfg.Link, queue: cfg.Link.Queue(), memory: cfg.Memory, tap: cfg.Tap, mode: cfg.Mode,
+		link: cfg.Link, queue: cfg.Link.Queue(), memory: cfg.Memory, tap: cfg.Tap, mode: cfg.Mode, failed: cfg.Failed,
 		lastAnswer: neverAnswered, armed: clock.Never,
 	}
 	s.demux.init(cfg.Rand)

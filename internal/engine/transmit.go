@@ -138,7 +138,9 @@ func (s *Shard) flush() {
 // fatal notes the first failure of the link and takes all queue pairs to ERR: what
 // they wait for will not come.
 func (s *Shard) fatal(err error) {
-	s.failure.CompareAndSwap(nil, &err)
+	if s.broken == nil {
+		s.broken = err
+	}
 	s.demux.all(s.fail)
 }
 

@@ -104,6 +104,7 @@ func (s *Shard) settleQP(q *QP) {
 // overflow more of them, so the list grows meanwhile.
 func (s *Shard) failOverflown() {
 	for i := 0; i < len(s.overflown); i++ {
+		s.happen(s.overflown[i].happened, transport.EventCQError)
 		users := slices.SortedFunc(maps.Keys(s.overflown[i].users), func(a, b *QP) int { return cmp.Compare(a.qpn, b.qpn) })
 		for _, q := range users {
 			q.machine.Abandon(transport.RuleCQOverflow)
@@ -123,7 +124,7 @@ func (s *Shard) fail(q *QP) {
 	s.touch(q)
 }
 
-// publish shows new completions to the application.
+// publish shows new completions to the application, and tells it of events.
 func (s *Shard) publish() {
 	for _, c := range s.news {
 		c.fresh = false
@@ -132,6 +133,21 @@ func (s *Shard) publish() {
 		}
 	}
 	s.news = s.news[:0]
+	s.tellFailure()
+	s.tellEvents()
+}
+
+// tellFailure lets everybody know of the link's failure, after what it flushed is
+// visible: whoever waits finds that first.
+func (s *Shard) tellFailure() {
+	if s.broken == nil || s.failure.Load() != nil {
+		return
+	}
+	err := s.broken
+	s.failure.Store(&err)
+	if s.failed != nil {
+		s.happen(func(transport.Event) { s.failed(err) }, transport.EventDeviceFatal)
+	}
 }
 
 // nextDeadline is when a turn has to be run even if nothing arrives.

@@ -70,7 +70,7 @@ func TestNothingIsAllocated(t *testing.T) {
 // C10: more completions than the CQ holds: an error, and its QPs go to ERR.
 func TestOverflowFailsTheQueuePairs(t *testing.T) {
 	p := newPair(t)
-	small := p.a.shard.NewCQ(2)
+	small := p.a.shard.NewCQ(2, nil)
 	bystander := p.qa
 	q, err := p.a.shard.NewQP(QPConfig{PD: testPD, SendCQ: small, RecvCQ: small, SendDepth: 8, RecvDepth: 8, MaxSGE: 1})
 	require.NoError(t, err)

@@ -29,6 +29,9 @@ func (c *CQ) wait(ctx context.Context, out []cq.WC) (int, error) {
 			return n, nil
 		}
 		if err := w.err(); err != nil {
+			if n := c.take(out); n > 0 { // they came before the error did
+				return n, nil
+			}
 			return 0, err
 		}
 		c.shard.waitTurn(w)

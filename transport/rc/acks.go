@@ -43,7 +43,8 @@ func (r *responder) silence() {
 
 // answer commits the next packet of the responder. Answers leave in the order of
 // their requests, and acknowledgements and NAKs after them: an ACK names only what
-// lies behind no unfinished READ (9.7.5.1.2).
+// lies behind no unfinished READ (9.7.5.1.2). A NAK makes the acknowledgement before
+// it superfluous, unless that has credits to tell.
 func (m *Machine) answer(allow transport.ClassMask, o *Out) bool {
 	if m.replay.pending > 0 {
 		return allow.Has(transport.ClassReadResponse) && m.answerRequest(allow, o)
@@ -51,15 +52,15 @@ func (m *Machine) answer(allow transport.ClassMask, o *Out) bool {
 	if !allow.Has(transport.ClassAck) {
 		return false
 	}
+	if m.ackOwed && (m.nak.syndrome == 0 || m.counts()) {
+		m.acknowledge(o, m.ack(), m.newest, m.ackCause)
+		m.ackOwed = false
+		return true
+	}
 	if m.nak.syndrome != 0 {
 		m.acknowledge(o, m.nak.syndrome, m.nak.psn, m.nak.cause)
 		m.nak = pendingNAK{}
 		m.ackOwed = false // a NAK acknowledges everything before its PSN
-		return true
-	}
-	if m.ackOwed {
-		m.acknowledge(o, bth.ACKUnlimited, m.newest, m.ackCause)
-		m.ackOwed = false
 		return true
 	}
 	return false

@@ -43,9 +43,9 @@ func (m *Machine) buildData(now clock.Time, w *qp.SendWQE, o *Out) cq.Status {
 	first, last := m.next == w.First, m.next == w.Last
 	p := m.header(dataOpcodes[w.Op].at(first, last), m.next)
 	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: uint32(w.RKey), Len: w.Len}
-	p.Imm = w.Imm
+	p.Imm, p.IETH = w.Imm, uint32(w.RKey)
 	p.Solicited = last && w.Flags&qp.Solicited != 0
-	p.AckReq = last || m.silent+1 >= ackEvery || m.closesWindow(now)
+	p.AckReq = last || m.silent+1 >= ackEvery || m.closesWindow(now) || first && m.beyondCredits(w)
 	m.emit(o, int(n), transport.ClassRequest, m.cause())
 	o.MustCopy = w.Flags&qp.Inline != 0
 	return cq.StatusSuccess
@@ -71,6 +71,7 @@ func (o *opcodes) at(first, last bool) bth.Opcode {
 var dataOpcodes = [...]opcodes{
 	qp.OpSend:     {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLast, bth.RCSendOnly},
 	qp.OpSendImm:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastImm, bth.RCSendOnlyImm},
+	qp.OpSendInv:  {bth.RCSendFirst, bth.RCSendMiddle, bth.RCSendLastInv, bth.RCSendOnlyInv},
 	qp.OpWrite:    {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLast, bth.RCWriteOnly},
 	qp.OpWriteImm: {bth.RCWriteFirst, bth.RCWriteMiddle, bth.RCWriteLastImm, bth.RCWriteOnlyImm},
 }

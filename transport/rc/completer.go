@@ -13,6 +13,10 @@ import (
 // complete takes a response: an acknowledgement, READ data or an atomic's result.
 // Responses to what was completed or never sent have no effect (9.7.5.1.1, ghosts).
 func (m *Machine) complete(now clock.Time, p *bth.Packet) transport.Verdict {
+	// One that repeats the newest may bring new credits (9.7.7.2).
+	if p.Opcode.Is(bth.HasAETH) && !p.PSN.Before(m.unacked.Sub(1)) && p.PSN.Before(m.sentTo) {
+		m.grant(p.AETH)
+	}
 	switch {
 	case m.unacked == m.sentTo:
 		return ignored(transport.RuleNothingAsked, p.PSN)
@@ -130,9 +134,20 @@ func laterOf(a, b bth.PSN) bth.PSN {
 	return a
 }
 
-// finish completes the oldest WQE with success.
+// finish completes the oldest WQE with success, and the local operations behind it
+// that were carried out already: none of those is ever the oldest.
 func (m *Machine) finish(w *qp.SendWQE) {
+	m.succeed(w)
+	for m.started(m.sq.Head()) && m.sq.At(m.sq.Head()).Op.Local() {
+		m.succeed(m.sq.At(m.sq.Head()))
+	}
+	m.drained()
+}
+
+// succeed completes the oldest WQE with success.
+func (m *Machine) succeed(w *qp.SendWQE) {
 	m.unacked = w.Last.Add(1)
+	m.end(w)
 	if w.Op.Reads() {
 		m.reads--
 	}
@@ -149,6 +164,7 @@ func (m *Machine) finish(w *qp.SendWQE) {
 var completionOpcode = [...]cq.Opcode{
 	qp.OpSend: cq.OpSend, qp.OpSendImm: cq.OpSend, qp.OpWrite: cq.OpRDMAWrite, qp.OpWriteImm: cq.OpRDMAWrite,
 	qp.OpRead: cq.OpRDMARead, qp.OpCompareSwap: cq.OpCompareSwap, qp.OpFetchAdd: cq.OpFetchAdd,
+	qp.OpSendInv: cq.OpSend, qp.OpBindMW: cq.OpBindMW, qp.OpLocalInv: cq.OpLocalInv,
 }
 
 // owner returns the WQE that a READ or atomic answer belongs to, after completing

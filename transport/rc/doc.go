@@ -19,12 +19,16 @@
 //
 //	requester.go  what is sent next: fences, limits, windows, PSNs (9.7.3)
 //	build.go      request packets: segmentation, READ and atomic requests (9.7.3)
+//	local.go      binding and invalidating memory windows (10.6.5.1, 10.8.3.3)
 //	completer.go  acknowledgements, READ data, atomic results, NAKs (9.7.5, 9.9.2)
 //	recovery.go   going back, timeouts, RNR waits, retry counts (9.7.5.2, 9.7.6)
 //	responder.go  requests in the order of IBTA's checks, a loop over named steps (9.7.4, 9.9.3)
 //	execute.go    what a request does to memory and to the receive queue
 //	replay.go     READ and atomic answers, their resources, duplicates (9.4.4, 9.4.5, 9.7.4)
 //	memory.go     the pieces of local buffers
+//	receives.go   the queue pair's own receives, or those it shares (10.2.9)
+//	credits.go    how many receives the peer has, and we (9.7.7.2)
+//	drain.go      SQD, and what may be changed in it (10.3.1.5, 11.2.5.2)
 //	acks.go       which acknowledgement or NAK is owed, and when it may go (9.7.5)
 //	machine.go    the state of a queue pair, what goes in and out, whose turn it is to send
 //	failure.go    errors, completions with error, flushing (10.3.1.7, 10.10.2)
@@ -35,4 +39,5 @@
 // refused with NAK invalid request. A READ restarted in its middle is answered
 // with First/Only again. A gap inside READ data is repaired at once, without
 // waiting for the timeout. One NAK follows a not-ready receiver, not two.
+// Acknowledgements tell of no credits, unless the queue pair was made to count them.
 package rc

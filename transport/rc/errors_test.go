@@ -205,9 +205,8 @@ func TestWrongSequence(t *testing.T) {
 		"reserved 0x1f": {request(0x1f, 100, 0)},
 	})
 	refuseLast(t, transport.RuleUnsupported, map[string][]*packet{
-		"FLUSH":              {request(bth.RCFlush, 100, 0)},
-		"ATOMIC WRITE":       {request(bth.RCAtomicWrite, 100, 8)},
-		"SEND w. Invalidate": {request(bth.RCSendOnlyInv, 100, 8)},
+		"FLUSH":        {request(bth.RCFlush, 100, 0)},
+		"ATOMIC WRITE": {request(bth.RCAtomicWrite, 100, 8)},
 	})
 }
 

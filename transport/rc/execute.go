@@ -14,8 +14,8 @@ func (m *Machine) execute(p *bth.Packet) transport.Verdict {
 	m.arrived()
 	switch {
 	case f&bth.Send != 0:
-		if !m.executeSend(p, f) {
-			return m.refuse(p.PSN, transport.RuleLocalMemory)
+		if rule := m.executeSend(p, f); rule != transport.RuleNone {
+			return m.refuse(p.PSN, rule)
 		}
 	case f&bth.Write != 0:
 		m.executeWrite(p, f)
@@ -41,20 +41,27 @@ func (m *Machine) completeMessage() {
 }
 
 // executeSend places data in the oldest receive WQE, and completes it with the
-// message's last packet. It returns false if the WQE's memory is not valid.
-func (m *Machine) executeSend(p *bth.Packet, f bth.Flags) bool {
+// message's last packet, after invalidating the R_Key that this may name. It returns
+// the rule that is broken if the WQE's memory or that key are not valid.
+func (m *Machine) executeSend(p *bth.Packet, f bth.Flags) transport.Rule {
 	if f&bth.First != 0 {
 		m.message, m.received, m.recvInUse = sendMessage, 0, true
 	}
-	if !m.scatter(m.rq.Front().SGL, m.received, p) {
-		return false
+	if !m.scatter(m.recvWQE().SGL, m.received, p) {
+		return transport.RuleLocalMemory
 	}
 	m.received += uint32(p.PayloadLen())
+	if f&bth.HasIETH != 0 {
+		if !m.mem.Invalidate(m.cfg.PD, m.cfg.QPN, mr.Key(p.IETH)) {
+			return transport.RuleInvalidate
+		}
+		m.replay.forget(p.IETH)
+	}
 	if f&bth.Last != 0 {
 		m.completeRecv(cq.OpRecv, m.received, p)
 		m.completeMessage()
 	}
-	return true
+	return transport.RuleNone
 }
 
 // executeWrite places data in the memory that the peer chose. A WRITE with immediate
@@ -82,12 +89,15 @@ func (m *Machine) executeWrite(p *bth.Packet, f bth.Flags) {
 
 // completeRecv completes the oldest receive WQE with success.
 func (m *Machine) completeRecv(op cq.Opcode, n uint32, p *bth.Packet) {
-	m.wc = cq.WC{ID: m.rq.Front().ID, Opcode: op, ByteLen: n, QPN: m.cfg.QPN, SrcQP: m.attr.DestQPN}
-	if p.Opcode.Is(bth.HasImm) {
+	m.wc = cq.WC{ID: m.recvWQE().ID, Opcode: op, ByteLen: n, QPN: m.cfg.QPN, SrcQP: m.attr.DestQPN}
+	switch {
+	case p.Opcode.Is(bth.HasImm):
 		m.wc.Flags, m.wc.Imm = cq.WithImm, p.Imm
+	case p.Opcode.Is(bth.HasIETH):
+		m.wc.Flags, m.wc.InvalidatedKey = cq.WithInv, p.IETH
 	}
 	m.sink.RecvDone(&m.wc, p.Solicited)
-	m.rq.Pop()
+	m.receives.done()
 }
 
 // executeRead takes a READ on: its data is read when it is sent. The MSN moves

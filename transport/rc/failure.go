@@ -55,9 +55,20 @@ func (m *Machine) refuseRequest(nak pendingNAK, status cq.Status, v transport.Ve
 	m.ackOwed = false
 	if m.recvInUse {
 		m.failRecv(status, v.Rule)
+	} else {
+		m.sink.Happened(refusal(status))
 	}
 	m.flush()
 	return v
+}
+
+// refusal is the event that tells of a refused request when no completion does
+// (11.6.3.2).
+func refusal(s cq.Status) transport.Event {
+	if s == cq.StatusRemoteAccess {
+		return transport.EventAccessError
+	}
+	return transport.EventRequestError
 }
 
 // Abandon takes the queue pair to ERR for a reason outside the protocol, which is the
@@ -70,6 +81,7 @@ func (m *Machine) Abandon(rule transport.Rule) {
 	m.setState(qp.StateErr)
 	m.responder.silence()
 	m.flush()
+	m.sink.Happened(transport.EventQPFatal)
 }
 
 // flush completes all work in both queues as flushed, in order (10.3.1.7), and
@@ -78,11 +90,12 @@ func (m *Machine) flush() {
 	for range m.sq.Len() {
 		m.failSend(cq.StatusFlushed, transport.RuleFlushed)
 	}
-	for range m.rq.Len() {
+	for range m.receives.held() {
 		m.failRecv(cq.StatusFlushed, transport.RuleFlushed)
 	}
 	m.requester.idle()
 	m.message, m.recvInUse = noMessage, false
+	m.announceLast()
 }
 
 // failSend completes the oldest send WQE with an error.
@@ -95,7 +108,7 @@ func (m *Machine) failSend(status cq.Status, rule transport.Rule) {
 
 // failRecv completes the oldest receive WQE with an error.
 func (m *Machine) failRecv(status cq.Status, rule transport.Rule) {
-	m.wc = cq.WC{ID: m.rq.Front().ID, Status: status, Opcode: cq.OpRecv, VendorErr: uint32(rule), QPN: m.cfg.QPN}
+	m.wc = cq.WC{ID: m.recvWQE().ID, Status: status, Opcode: cq.OpRecv, VendorErr: uint32(rule), QPN: m.cfg.QPN}
 	m.sink.RecvDone(&m.wc, true)
-	m.rq.Pop()
+	m.receives.done()
 }

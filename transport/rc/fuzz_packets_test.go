@@ -11,7 +11,8 @@ func (s *subject) packet(r *script, op bth.Opcode) *bth.Packet {
 	p := &bth.Packet{
 		Opcode: op, PSN: s.expected, AckReq: r.byte()&1 != 0, Solicited: r.byte()&1 != 0,
 		PKey: bth.DefaultPKey, DestQP: 0x11, Imm: 7, Payload: [2][]byte{make([]byte, n)},
-		RETH: bth.RETH{VA: s.region.Base() + uint64(r.length()), RKey: uint32(s.region.RKey()), Len: uint32(r.length())},
+		RETH: bth.RETH{VA: s.region.Base() + uint64(r.length()), RKey: uint32(s.key(r)), Len: uint32(r.length())},
+		IETH: uint32(s.key(r)),
 		AETH: bth.AETH{Syndrome: bth.ACKUnlimited, MSN: uint32(r.byte())},
 	}
 	if b := r.byte(); b > 160 {

@@ -26,6 +26,7 @@ import (
 //   - no byte outside the registered region changes;
 //   - work completes at most once, in the order posted, and all of it once the
 //     queue pair is in ERR;
+//   - while there is work in RTS there is a deadline, so that it ends;
 //   - a packet makes the machine send a bounded number of packets, all well formed
 //     and to the peer;
 //   - acknowledgements name PSNs that were received, requests PSNs in order.
@@ -45,11 +46,13 @@ type subject struct {
 	m        *rc.Machine
 	sq       *qp.SendQueue
 	rq       *qp.RecvQueue
+	shared   *qp.SharedRecvQueue // instead of rq
 	table    *mr.Table
 	memory   []byte // guard, region, guard
 	region   *mr.Region
-	posted   [2]uint64 // work posted to the send and the receive queue …
-	finished [2]uint64 // … and completed
+	window   *mr.Window // on the region, bound and invalidated by the scripts
+	posted   [2]uint64  // work posted to the send and the receive queue …
+	finished [2]uint64  // … and completed
 
 	// What a well-behaved peer would know, so that scripts get beyond the first
 	// check: the next PSN in order, the work posted, and the bytes of the oldest READ
@@ -60,7 +63,9 @@ type subject struct {
 	read     bth.Packet // the newest READ or atomic sent to the machine
 }
 
-func newSubject() *subject {
+// newSubject makes a machine with a receive queue of its own, or one that shares its
+// receives and minds credits.
+func newSubject(shares bool) *subject {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := &subject{
 		sq: qp.NewSendQueue(fuzzDepth, 2, 64), rq: qp.NewRecvQueue(fuzzDepth, 2), table: mr.NewTable(r.Uint64),
@@ -68,15 +73,24 @@ func newSubject() *subject {
 	}
 	region := s.memory[fuzzGuard:][:fuzzRegion:fuzzRegion]
 	var err error
-	if s.region, err = s.table.Register(pd, region, 0x10000, allRight); err != nil {
+	if s.region, err = s.table.Register(pd, region, 0x10000, allRight|mr.MWBind); err != nil {
 		panic(err)
 	}
-	s.m = rc.New(rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2}, s.sq, s.rq, s.table, new(congestion.Window), s)
+	if s.window, err = s.table.AllocWindow(pd); err != nil {
+		panic(err)
+	}
+	cfg := rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2}
+	if shares {
+		s.shared = qp.NewSharedRecvQueue(fuzzDepth, 2)
+		s.rq, cfg.SharedRecv, cfg.Credits = nil, s.shared, true
+	}
+	s.m = rc.New(cfg, s.sq, s.rq, s.table, new(congestion.Window), s)
 	return s
 }
 
 func (s *subject) SendDone(wc *cq.WC)         { s.finish(0, wc) }
 func (s *subject) RecvDone(wc *cq.WC, _ bool) { s.finish(1, wc) }
+func (s *subject) Happened(e transport.Event) { _ = e.String() }
 
 // finish holds a completion against the order of posting. Sends are all signaled.
 func (s *subject) finish(queue int, wc *cq.WC) {
@@ -96,6 +110,10 @@ func (s *subject) ReadLocal(e qp.SGE) ([]byte, bool) {
 
 // restart takes the machine through RESET to RTS. The peer's first PSN is first.
 func (s *subject) restart(first bth.PSN) {
+	s.table.Release(s.window, 0x11)
+	for s.shared != nil && s.shared.Len() > 0 {
+		s.shared.Take(&qp.RecvWQE{})
+	}
 	s.now, s.posted, s.finished = 0, [2]uint64{}, [2]uint64{}
 	s.expected, s.works, s.got, s.read = first, s.works[:0], 0, bth.Packet{}
 	steps := []struct {
@@ -126,10 +144,17 @@ func (s *subject) check() {
 	if !bytes.Equal(s.memory[:fuzzGuard], zero) || !bytes.Equal(s.memory[fuzzGuard+fuzzRegion:], zero) {
 		panic("memory outside the region was written")
 	}
+	if s.m.State() == qp.StateRTS && s.sq.Len() > 0 && s.m.Deadline() == clock.Never {
+		panic(fmt.Sprintf("%d works wait for nothing: %s", s.sq.Len(), s.m.Why()))
+	}
 	if s.m.State() == qp.StateErr {
 		s.m.Posted()
-		if s.posted != s.finished {
-			panic(fmt.Sprintf("ERR, but of %v works only %v completed", s.posted, s.finished))
+		left := [2]uint64{}
+		if s.shared != nil {
+			left[1] = uint64(s.shared.Len())
+		}
+		if s.posted[0] != s.finished[0] || s.posted[1] != s.finished[1]+left[1] {
+			panic(fmt.Sprintf("ERR, but of %v works only %v completed, %v are left to others", s.posted, s.finished, left))
 		}
 	}
 }
@@ -183,15 +208,13 @@ func (s *subject) step(r *script, next func(*script) *bth.Packet) {
 		s.now = s.now.Add(time.Duration(r.uint16()) * time.Microsecond)
 		s.m.Advance(s.now)
 	case 1:
-		wr := qp.RecvWR{ID: s.posted[1], SGE: s.piece(r)}
-		if s.rq.Post(&wr) == nil {
-			s.posted[1]++
-		}
-		s.m.Posted()
+		s.postRecv(r)
 	case 2:
 		s.postSend(r)
 	case 3:
 		s.pump()
+	case 4:
+		s.drain(r)
 	default:
 		p := next(r)
 		psn, n, reth := p.PSN, p.PayloadLen(), p.RETH.Len
@@ -214,6 +237,33 @@ func (s *subject) learn(v transport.Verdict, psn bth.PSN, n int, reth uint32) {
 	}
 }
 
+func (s *subject) postRecv(r *script) {
+	wr := qp.RecvWR{ID: s.posted[1], SGE: s.piece(r)}
+	post := s.postOwn
+	if s.shared != nil {
+		s.shared.Arm(int(r.byte() % fuzzDepth))
+		post = s.shared.Post
+	}
+	if post(&wr) == nil {
+		s.posted[1]++
+	}
+	s.m.Posted()
+}
+
+func (s *subject) postOwn(wr *qp.RecvWR) error { return s.rq.Post(wr) }
+
+// drain goes between RTS and SQD, and changes what may be changed there. That it may
+// be refused is no fault.
+func (s *subject) drain(r *script) {
+	change := qp.Attr{State: qp.StateSQD, NotifyDrained: true, MaxDestRdAtomic: int(r.byte() % 8), MaxRdAtomic: int(r.byte() % 8)}
+	mask := qp.MaskState | qp.MaskNotifyDrained
+	if s.m.State() == qp.StateSQD {
+		_ = s.m.Modify(s.now, &change, qp.MaskMaxDestRdAtomic|qp.MaskMaxRdAtomic)
+		change.State, mask = qp.StateRTS, qp.MaskState
+	}
+	_ = s.m.Modify(s.now, &change, mask)
+}
+
 func (s *subject) piece(r *script) qp.SGE {
 	e := qp.SGE{Addr: s.region.Base() + uint64(r.length()), Len: uint32(r.length()), LKey: s.region.LKey()}
 	if r.byte() > 250 {
@@ -222,13 +272,29 @@ func (s *subject) piece(r *script) qp.SGE {
 	return e
 }
 
+// key is the region's, or the window's while it is bound, or a little off.
+func (s *subject) key(r *script) mr.Key {
+	key, b := s.region.RKey(), r.byte()
+	if bound := s.window.Bound(); bound != nil && b >= 100 {
+		key = bound.RKey()
+	}
+	if b > 240 {
+		key ^= 1
+	}
+	return key
+}
+
 func (s *subject) postSend(r *script) {
 	wr := qp.SendWR{
-		ID: s.posted[0], Op: qp.Op(r.byte() % 8), Flags: qp.Flags(r.byte()&0xf) | qp.Signaled, SGE: s.piece(r),
-		RemoteAddr: uint64(r.uint16()), RKey: mr.Key(r.byte()), Add: uint64(r.byte()),
+		ID: s.posted[0], Op: qp.Op(r.byte() % 11), Flags: qp.Flags(r.byte()&0xf) | qp.Signaled, SGE: s.piece(r),
+		RemoteAddr: uint64(r.uint16()), RKey: s.key(r), Add: uint64(r.byte()),
 	}
-	if wr.Op.Atomic() {
+	switch {
+	case wr.Op.Atomic():
 		wr.SGE.Len = 8
+	case wr.Op.Local():
+		wr.SGE = qp.SGE{}
+		wr.Bind = mr.NewBinding(s.window, s.region, s.region.Base()+uint64(r.length()), uint64(r.length()), allRight&^mr.LocalWrite)
 	}
 	if s.sq.Post(&wr, s) == nil {
 		s.posted[0]++
@@ -237,32 +303,36 @@ func (s *subject) postSend(r *script) {
 	s.m.Posted()
 }
 
-var fuzzSubject = newSubject()
+var fuzzSubjects = []*subject{newSubject(false), newSubject(true)}
 
 // fuzzResponder feeds requests to a responder.
 func fuzzResponder(data []byte) {
-	s, r := fuzzSubject, &script{data}
-	s.restart(0xfffffc)
-	for r.more() {
-		s.step(r, s.request)
+	for _, s := range fuzzSubjects {
+		r := &script{data}
+		s.restart(0xfffffc)
+		for r.more() {
+			s.step(r, s.request)
+		}
+		s.pump()
+		s.check()
 	}
-	s.pump()
-	s.check()
 }
 
 // fuzzCompleter posts work of all kinds and feeds responses to it.
 func fuzzCompleter(data []byte) {
-	s, r := fuzzSubject, &script{data}
-	s.restart(0xfffff8)
-	for range 4 {
-		s.postSend(r)
+	for _, s := range fuzzSubjects {
+		r := &script{data}
+		s.restart(0xfffff8)
+		for range 4 {
+			s.postSend(r)
+		}
+		s.pump()
+		for r.more() {
+			s.step(r, s.response)
+		}
+		s.pump()
+		s.check()
 	}
-	s.pump()
-	for r.more() {
-		s.step(r, s.response)
-	}
-	s.pump()
-	s.check()
 }
 
 // fuzzSeeds are scripts of packets in order, of noise, and of both.

@@ -55,6 +55,7 @@ type host struct {
 	mem          *mr.Region
 	sends, recvs []cq.WC
 	solicited    int
+	events       []transport.Event
 	resolved     func() // what happens after each look-up of the machine; nil: nothing
 }
 
@@ -67,6 +68,8 @@ func (h *host) RecvDone(wc *cq.WC, solicited bool) {
 	}
 }
 
+func (h *host) Happened(e transport.Event) { h.events = append(h.events, e) }
+
 // Resolve implements mr.Resolver for the machine.
 func (h *host) Resolve(pd mr.PD, key mr.Key, va uint64, n uint32, need mr.Access) (mr.Span, mr.Fault) {
 	span, fault := h.table.Resolve(pd, key, va, n, need)
@@ -76,13 +79,30 @@ func (h *host) Resolve(pd mr.PD, key mr.Key, va uint64, n uint32, need mr.Access
 	return span, fault
 }
 
+// ResolveRemote implements mr.Resolver for the machine.
+func (h *host) ResolveRemote(pd mr.PD, qpn uint32, key mr.Key, va uint64, n uint32, need mr.Access) (mr.Span, mr.Fault) {
+	span, fault := h.table.ResolveRemote(pd, qpn, key, va, n, need)
+	if h.resolved != nil {
+		h.resolved()
+	}
+	return span, fault
+}
+
+// Bind implements mr.Memory for the machine.
+func (h *host) Bind(pd mr.PD, qpn uint32, b *mr.Binding) mr.Fault { return h.table.Bind(pd, qpn, b) }
+
+// Invalidate implements mr.Memory for the machine.
+func (h *host) Invalidate(pd mr.PD, qpn uint32, key mr.Key) bool {
+	return h.table.Invalidate(pd, qpn, key)
+}
+
 // ReadLocal implements qp.LocalReader.
 func (h *host) ReadLocal(s qp.SGE) ([]byte, bool) {
 	span, fault := h.table.Resolve(pd, s.LKey, s.Addr, s.Len, 0)
 	return span.Bytes, fault == mr.NoFault
 }
 
-func newHost(t *testing.T, name string, qpn uint32, now *clock.Time) *host {
+func newHost(t *testing.T, name string, qpn uint32, now *clock.Time, opts ...func(*rc.Config)) *host {
 	t.Helper()
 	r := rand.New(rand.NewPCG(uint64(qpn), 1))
 	h := &host{
@@ -93,7 +113,14 @@ func newHost(t *testing.T, name string, qpn uint32, now *clock.Time) *host {
 	var err error
 	h.mem, err = h.table.Register(pd, buf, mr.Address(buf), allRight)
 	require.NoError(t, err)
-	h.m = rc.New(rc.Config{QPN: qpn, PD: pd, MaxSGE: 4}, h.sq, h.rq, h, new(congestion.Window), h)
+	cfg := rc.Config{QPN: qpn, PD: pd, MaxSGE: 4}
+	for _, o := range opts {
+		o(&cfg)
+	}
+	if cfg.SharedRecv != nil {
+		h.rq = nil
+	}
+	h.m = rc.New(cfg, h.sq, h.rq, h, new(congestion.Window), h)
 	return h
 }
 
@@ -237,10 +264,11 @@ type pair struct {
 	log  []string
 }
 
-func newPair(t *testing.T, o options) *pair {
+// newPair connects A and B; opts are B's.
+func newPair(t *testing.T, o options, opts ...func(*rc.Config)) *pair {
 	t.Helper()
 	p := &pair{t: t}
-	p.a, p.b = newHost(t, "A", 0x11, &p.now), newHost(t, "B", 0x22, &p.now)
+	p.a, p.b = newHost(t, "A", 0x11, &p.now), newHost(t, "B", 0x22, &p.now, opts...)
 	p.a.connect(0x22, o.psnA, o.psnB, o)
 	p.b.connect(0x11, o.psnB, o.psnA, o)
 	return p

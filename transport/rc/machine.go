@@ -15,14 +15,23 @@ type Config struct {
 	QPN    uint32
 	PD     mr.PD
 	MaxSGE int // pieces that a work request may have
+
+	// SharedRecv is the queue that receives are taken from, instead of one of the
+	// queue pair's own.
+	SharedRecv *qp.SharedRecvQueue
+	// Credits has acknowledgements tell the peer how many receives are posted, and
+	// the requester expect the same of the peer from the start.
+	Credits bool
 }
 
-// Sink takes completions, in the order of the queue. It is called from inside the
-// machine's methods; the WC is lent for the call.
+// Sink takes completions, in the order of the queue, and events. It is called from
+// inside the machine's methods; the WC is lent for the call.
 type Sink interface {
 	SendDone(wc *cq.WC)
 	// RecvDone also says whether the peer asked for an event.
 	RecvDone(wc *cq.WC, solicited bool)
+	// Happened tells of an event of the queue pair, or of its shared receive queue.
+	Happened(e transport.Event)
 }
 
 // Out is one packet committed to be sent.
@@ -45,13 +54,13 @@ type Machine struct {
 	attr qp.Attr // as modified so far; attr.State is the state
 
 	sq   *qp.SendQueue
-	rq   *qp.RecvQueue
-	mem  mr.Resolver
+	mem  mr.Memory
 	cc   congestion.Controller
 	sink Sink
 
 	requester
 	responder
+	receives
 
 	failure Failure
 	failed  bool // failure is set
@@ -65,9 +74,14 @@ type Machine struct {
 	requestBytes, answerBytes int
 }
 
-// New returns a machine in RESET. cc paces its requests.
-func New(cfg Config, sq *qp.SendQueue, rq *qp.RecvQueue, mem mr.Resolver, cc congestion.Controller, sink Sink) *Machine {
-	m := &Machine{cfg: cfg, sq: sq, rq: rq, mem: mem, cc: cc, sink: sink}
+// New returns a machine in RESET. cc paces its requests; rq is nil if receives are
+// shared.
+func New(cfg Config, sq *qp.SendQueue, rq *qp.RecvQueue, mem mr.Memory, cc congestion.Controller, sink Sink) *Machine {
+	m := &Machine{cfg: cfg, sq: sq, mem: mem, cc: cc, sink: sink}
+	m.own = rq
+	if cfg.SharedRecv != nil {
+		m.share(cfg.SharedRecv)
+	}
 	m.pay = make([][]byte, 0, max(cfg.MaxSGE, 1))
 	m.requester.idle()
 	return m
@@ -77,20 +91,36 @@ func New(cfg Config, sq *qp.SendQueue, rq *qp.RecvQueue, mem mr.Resolver, cc con
 func (m *Machine) State() qp.State { return m.attr.State }
 
 // Attr returns the attributes as modified so far.
-func (m *Machine) Attr() qp.Attr { return m.attr }
+func (m *Machine) Attr() qp.Attr {
+	a := m.attr
+	a.Draining = m.draining()
+	return a
+}
 
 // Modify changes attributes and state [ibv_modify_qp]. What it may change is
 // checked by [qp.CheckModify]; on an error nothing has changed. Going to ERR
 // flushes all work, going to RESET drops it without completions.
 func (m *Machine) Modify(now clock.Time, a *qp.Attr, mask qp.Mask) error {
-	if err := qp.CheckModify(m.attr.State, a, mask); err != nil {
-		return err
+	for _, check := range modifyChecks {
+		if err := check(m, a, mask); err != nil {
+			return err
+		}
 	}
 	m.take(a, mask)
+	if m.attr.State == qp.StateSQD {
+		m.adjust(mask)
+	}
 	if mask&qp.MaskState != 0 {
 		m.enter(now, a.State)
 	}
 	return nil
+}
+
+// modifyChecks are what a change of attributes has to pass.
+var modifyChecks = [...]func(*Machine, *qp.Attr, qp.Mask) error{
+	func(m *Machine, a *qp.Attr, mask qp.Mask) error { return qp.CheckModify(m.attr.State, a, mask) },
+	(*Machine).checkDrained,
+	(*Machine).checkAnswers,
 }
 
 // take copies the attributes named by the mask, all but the state.
@@ -116,6 +146,7 @@ func (m *Machine) take(a *qp.Attr, mask qp.Mask) {
 	set(qp.MaskRetryCount, func() { t.RetryCount = a.RetryCount })
 	set(qp.MaskRNRRetry, func() { t.RNRRetry = a.RNRRetry })
 	set(qp.MaskMaxRdAtomic, func() { t.MaxRdAtomic = a.MaxRdAtomic })
+	set(qp.MaskNotifyDrained, func() { t.NotifyDrained = a.NotifyDrained })
 }
 
 // enter performs a state change.
@@ -132,25 +163,28 @@ func (m *Machine) enter(now clock.Time, s qp.State) {
 	case qp.StateRTS:
 		if from == qp.StateRTR {
 			m.requester.start(&m.attr, m.sq.Head())
+			m.limited = m.cfg.Credits
 			m.cc.Start(now, m.attr.PathMTU)
 		}
+	case qp.StateSQD:
+		m.drained()
 	case qp.StateErr:
 		m.responder.silence()
 		m.flush()
-	default: // INIT begins nothing; SQD and SQE are not reached
+	default: // INIT begins nothing; SQE is not reached
 	}
 }
 
 func (m *Machine) setState(s qp.State) {
 	m.attr.State = s
 	m.sq.SetState(s)
-	m.rq.SetState(s)
+	m.receives.setState(s)
 }
 
 // reset forgets everything but what the machine was born with.
 func (m *Machine) reset() {
 	m.sq.Drop()
-	m.rq.Drop()
+	m.receives.drop()
 	m.attr = qp.Attr{}
 	m.failed = false
 	m.requester.idle()
@@ -182,7 +216,17 @@ func (m *Machine) Receive(now clock.Time, p *bth.Packet) transport.Verdict {
 	if !m.attr.State.Receives() {
 		return transport.Verdict{Rule: transport.RuleState, PSN: p.PSN}
 	}
+	m.establish(p)
 	return m.respond(p)
+}
+
+// establish tells of the peer's first request, which says that the peer is in RTS:
+// connection management takes it for its own message of that (10.3.1.3).
+func (m *Machine) establish(p *bth.Packet) {
+	if m.attr.State == qp.StateRTR && !m.established && p.PSN == m.expected {
+		m.established = true
+		m.sink.Happened(transport.EventCommEstablished)
+	}
 }
 
 // Next commits one packet of an allowed class and sets o, or returns false when

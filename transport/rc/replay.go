@@ -34,6 +34,35 @@ func (r *replay) start(limit int) {
 	*r = replay{answers: make([]answer, limit)}
 }
 
+// resize changes how many there are; no more than limit are pending. If there are too
+// many the oldest answered ones are forgotten.
+func (r *replay) resize(limit int) {
+	kept := make([]answer, 0, limit)
+	surplus := r.used() - limit
+	for i := range r.answers {
+		a := r.answers[(r.slot+i)%len(r.answers)]
+		switch {
+		case !a.used:
+		case !a.pending && surplus > 0:
+			surplus--
+		default:
+			kept = append(kept, a)
+		}
+	}
+	r.answers = kept[:limit]
+	r.slot = len(kept) % max(limit, 1)
+}
+
+// used is how many resources hold an answer.
+func (r *replay) used() (n int) {
+	for i := range r.answers {
+		if r.answers[i].used {
+			n++
+		}
+	}
+	return n
+}
+
 // room reports whether the peer may ask for one more: the oldest resource is free,
 // or answered. One that is to be answered again is free too: a peer that asks for
 // more has that answer, so the duplicate was an old one (9.7.4.1.5).
@@ -82,6 +111,38 @@ func (r *replay) find(psn bth.PSN, atomic bool) *answer {
 		}
 	}
 	return nil
+}
+
+// reads reports whether this is READ data by a key: of an empty READ the key means
+// nothing.
+func (a *answer) reads(key uint32) bool {
+	return a.used && !a.atomic && a.reth.Len > 0 && a.reth.RKey == key
+}
+
+// needs reports whether READ data that was never sent in full is read by this key.
+func (r *replay) needs(key uint32) bool {
+	for i := range r.answers {
+		a := &r.answers[i]
+		if a.reads(key) && a.pending && !a.sent {
+			return true
+		}
+	}
+	return false
+}
+
+// forget frees the answers of READs by a key that the peer has invalidated: it has
+// them, or it would still need the key. Duplicates of its READs may be under way; to
+// refuse those would end a good connection.
+func (r *replay) forget(key uint32) {
+	for i := range r.answers {
+		a := &r.answers[i]
+		if a.reads(key) && a.sent {
+			if a.pending {
+				r.done(a)
+			}
+			a.used = false
+		}
+	}
 }
 
 // done marks an answer as sent; it stays for duplicates.
@@ -165,7 +226,7 @@ func (m *Machine) answerRequest(allow transport.ClassMask, o *Out) bool {
 func (m *Machine) answerAtomic(a *answer, o *Out, why transport.Cause) {
 	m.noPayload()
 	p := m.header(bth.RCAtomicAck, a.first)
-	p.AETH = bth.AETH{Syndrome: bth.ACKUnlimited, MSN: m.msn}
+	p.AETH = bth.AETH{Syndrome: m.ack(), MSN: m.msn}
 	p.AtomicAck = a.result
 	m.emit(o, 0, transport.ClassReadResponse, why)
 	m.replay.done(a)
@@ -177,7 +238,7 @@ func (m *Machine) answerAtomic(a *answer, o *Out, why transport.Cause) {
 func (m *Machine) answerRead(a *answer, allow transport.ClassMask, o *Out, why transport.Cause) bool {
 	off := uint32(a.next.Diff(a.from)) * uint32(m.attr.PathMTU)
 	n := min(a.rest.Len-off, uint32(m.attr.PathMTU))
-	span, fault := m.mem.Resolve(m.cfg.PD, mr.Key(a.rest.RKey), a.rest.VA+uint64(off), n, mr.RemoteRead)
+	span, fault := m.mem.ResolveRemote(m.cfg.PD, m.cfg.QPN, mr.Key(a.rest.RKey), a.rest.VA+uint64(off), n, mr.RemoteRead)
 	if fault != mr.NoFault {
 		m.readGone(a, faultRules[fault])
 		return m.answer(allow, o)
@@ -187,7 +248,7 @@ func (m *Machine) answerRead(a *answer, allow transport.ClassMask, o *Out, why t
 		m.pay = append(m.pay, span.Bytes)
 	}
 	p := m.header(readOpcodes.at(a.next == a.from, a.next == a.last), a.next)
-	p.AETH = bth.AETH{Syndrome: bth.ACKUnlimited, MSN: m.msn}
+	p.AETH = bth.AETH{Syndrome: m.ack(), MSN: m.msn}
 	m.emit(o, int(n), transport.ClassReadResponse, why)
 	o.MustCopy = true
 	if a.next == a.last {

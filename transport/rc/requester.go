@@ -31,6 +31,7 @@ type requester struct {
 	result [mr.AtomicSize]byte // scratch for an atomic's answer
 
 	recovery
+	credits
 }
 
 // idle is the state outside RTS.
@@ -53,6 +54,12 @@ func (m *Machine) Why() transport.Blocked { return m.blocked }
 // request commits the next request packet.
 func (m *Machine) request(now clock.Time, o *Out) bool {
 	w := m.sendable(now)
+	for w != nil && w.Op.Local() {
+		if !m.runLocal(w) {
+			return false
+		}
+		w = m.sendable(now)
+	}
 	if w == nil {
 		return false
 	}
@@ -60,7 +67,7 @@ func (m *Machine) request(now clock.Time, o *Out) bool {
 		m.number(w)
 	}
 	if status := m.build(now, w, o); status != cq.StatusSuccess {
-		m.cannotSend(status)
+		m.cannotSend(status, unsendable(status))
 		return false
 	}
 	m.sent(now, w, o)
@@ -69,10 +76,10 @@ func (m *Machine) request(now clock.Time, o *Out) bool {
 
 // cannotSend fails the cursor's WQE as soon as it is the oldest: the ones before
 // it complete first.
-func (m *Machine) cannotSend(status cq.Status) {
+func (m *Machine) cannotSend(status cq.Status, rule transport.Rule) {
 	m.blocked = transport.BlockedFailing
 	if m.cursor == m.sq.Head() {
-		m.fail(status, transport.Verdict{Action: transport.Failed, Rule: unsendable(status), PSN: m.next})
+		m.fail(status, transport.Verdict{Action: transport.Failed, Rule: rule, PSN: m.next})
 	}
 }
 
@@ -100,28 +107,35 @@ func (m *Machine) sendable(now clock.Time) *qp.SendWQE {
 // holdup says what keeps the next packet from being sent.
 func (m *Machine) holdup(now clock.Time) transport.Blocked {
 	switch {
-	case m.attr.State != qp.StateRTS:
+	case !m.attr.State.Sends():
 		return transport.BlockedState
 	case m.cursor == m.sq.Tail():
 		return transport.BlockedEmpty
+	case m.attr.State == qp.StateSQD && !m.started(m.cursor):
+		return transport.BlockedDrain
 	case m.rnrUntil != clock.Never:
 		return transport.BlockedRNR
 	}
 	w := m.sq.At(m.cursor)
-	if b := m.mayStart(w); b != transport.NotBlocked {
+	if b := m.mayStart(w); b != transport.NotBlocked || w.Op.Local() {
 		return b
+	}
+	if m.outOfCredits(w) {
+		return transport.BlockedCredits
 	}
 	return m.windowed(now, w)
 }
 
 // mayStart applies the rules for beginning a WQE: a fenced one waits for earlier
 // READs and atomics (10.8.3.3), and no more of those may be outstanding than the
-// peer has resources for (9.7.3.1). WQEs begun before are not held up again.
+// peer has resources for (9.7.3.1). A local invalidate waits for all earlier work,
+// which may need the key, whether it is fenced or not (10.6.5.1). WQEs begun before
+// are not held up again.
 func (m *Machine) mayStart(w *qp.SendWQE) transport.Blocked {
 	switch {
 	case m.started(m.cursor):
 		return transport.NotBlocked
-	case w.Flags&qp.Fence != 0 && m.reads > 0:
+	case w.Flags&qp.Fence != 0 && m.reads > 0, w.Op == qp.OpLocalInv && m.cursor != m.sq.Head():
 		return transport.BlockedFence
 	case w.Op.Reads() && m.attr.MaxRdAtomic > 0 && m.reads >= m.attr.MaxRdAtomic:
 		return transport.BlockedReadLimit
@@ -160,6 +174,7 @@ func (m *Machine) number(w *qp.SendWQE) {
 		n = packets(w.Len, m.attr.PathMTU)
 	}
 	w.First, w.Last = m.next, m.next.Add(n-1)
+	m.begin(w)
 	m.numbered = m.cursor + 1
 	if w.Op.Reads() {
 		m.reads++

@@ -15,7 +15,9 @@ type responder struct {
 
 	message   message // the kind of message that is under way
 	recvInUse bool    // it uses the oldest receive WQE
-	received  uint32  // bytes of a SEND so far
+
+	established bool   // the peer's first request came
+	received    uint32 // bytes of a SEND so far
 
 	// A WRITE under way: where the next packet's data goes, and how much is left.
 	write bth.RETH
@@ -105,7 +107,7 @@ func (m *Machine) checkSequence(p *bth.Packet) transport.Rule {
 	switch {
 	case f == 0:
 		return transport.RuleReserved
-	case f&(bth.Send|bth.Write|bth.Read|bth.Atomic) == 0 || f&bth.HasIETH != 0:
+	case f&(bth.Send|bth.Write|bth.Read|bth.Atomic) == 0:
 		return transport.RuleUnsupported
 	}
 	want := noMessage
@@ -142,13 +144,18 @@ func accessOf(op bth.Opcode) mr.Access {
 	return 0
 }
 
-// checkResources looks for a receive WQE, or room for an answer (9.7.4.1.5).
+// checkResources looks for a receive WQE, or room for an answer (9.7.4.1.5). A key
+// cannot be invalidated before the READs that came first are answered by it: requests
+// are executed in order (9.5).
 func (m *Machine) checkResources(p *bth.Packet) transport.Rule {
-	if p.Opcode.Is(bth.ConsumesRecv) && m.rq.Len() == 0 {
+	if p.Opcode.Is(bth.ConsumesRecv) && m.count() == 0 {
 		return transport.RuleNotReady
 	}
 	if p.Opcode.Is(bth.Read|bth.Atomic) && !m.replay.room() {
 		return transport.RuleTooManyReads
+	}
+	if p.Opcode.Is(bth.HasIETH) && m.replay.needs(p.IETH) {
+		return transport.RuleKeyInUse
 	}
 	return transport.RuleNone
 }
@@ -193,7 +200,7 @@ func (m *Machine) checkSendLength(n uint32, f bth.Flags) transport.Rule {
 	if f&bth.First != 0 {
 		sofar = 0
 	}
-	if uint64(sofar)+uint64(n) > uint64(m.rq.Front().Len) {
+	if uint64(sofar)+uint64(n) > uint64(m.recvWQE().Len) {
 		return transport.RuleTooLong
 	}
 	return transport.RuleNone
@@ -224,17 +231,17 @@ func (m *Machine) checkMemory(p *bth.Packet) transport.Rule {
 // checkRange resolves [va, va+n) as the target.
 func (m *Machine) checkRange(key uint32, va uint64, n uint32, need mr.Access) transport.Rule {
 	var fault mr.Fault
-	m.target, fault = m.mem.Resolve(m.cfg.PD, mr.Key(key), va, n, need)
+	m.target, fault = m.mem.ResolveRemote(m.cfg.PD, m.cfg.QPN, mr.Key(key), va, n, need)
 	return faultRules[fault]
 }
 
 var faultRules = [...]transport.Rule{
-	mr.NoFault: transport.RuleNone, mr.FaultKey: transport.RuleKey, mr.FaultPD: transport.RulePD,
+	mr.NoFault: transport.RuleNone, mr.FaultKey: transport.RuleKey, mr.FaultPD: transport.RulePD, mr.FaultQP: transport.RuleWindowQP,
 	mr.FaultAccess: transport.RuleAccess, mr.FaultRange: transport.RuleRange,
 }
 
-// refuse answers the request at psn, which broke a rule. Only a missing receive WQE is no
-// fault of the peer's: it may try again later (9.7.5.2.8).
+// refuse answers the request at psn, which broke a rule. Neither a missing receive WQE
+// nor a key in use is a fault of the peer's: it may try again later (9.7.5.2.8).
 func (m *Machine) refuse(psn bth.PSN, rule transport.Rule) transport.Verdict {
 	v := transport.Verdict{Action: transport.Refused, Rule: rule, PSN: psn}
 	nak := pendingNAK{bth.NAKInvalidRequest, psn, transport.CauseNAKFatal}
@@ -245,13 +252,21 @@ func (m *Machine) refuse(psn bth.PSN, rule transport.Rule) transport.Verdict {
 		m.gapReported = true // what follows is behind this packet; the RNR NAK says it all
 		m.stats.RNRNAKs++
 		return v
+	case transport.RuleKeyInUse:
+		m.nak = pendingNAK{bth.NAKSequence, psn, transport.CauseNAKInUse} // goes behind the answers
+		m.gapReported = true
+		return v
 	case transport.RuleTooLong:
 		status = cq.StatusLocalLength
 		m.recvInUse = true // so that it completes with the error
 	case transport.RuleLocalMemory:
 		nak.syndrome, status = bth.NAKRemoteOperation, cq.StatusLocalProtection
-	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange:
+	case transport.RuleKey, transport.RulePD, transport.RuleWindowQP, transport.RuleAccess, transport.RuleRange:
 		nak.syndrome, status = bth.NAKRemoteAccess, cq.StatusRemoteAccess
+	case transport.RuleInvalidate:
+		// No NAK is required (9.9.3, class J), but without one the peer would believe
+		// that all is well until its next request is not answered.
+		nak.syndrome = bth.NAKRemoteAccess
 	default: // the request is invalid
 	}
 	return m.refuseRequest(nak, status, v)
