@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 
 	"github.com/vishvananda/netlink"
 )
@@ -46,11 +47,20 @@ func newHost(itf string, number byte) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := n.Do(noDuplicates); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
 	return &Host{
 		Netns: n, Interface: itf,
 		IPv4: netip.AddrFrom4([4]byte{10, 9, 0, number}),
 		IPv6: netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x09, 15: number}),
 	}, nil
+}
+
+// noDuplicates makes IPv6 addresses of interfaces to come usable at once, also the
+// link-local ones: nobody else could have them.
+func noDuplicates() error {
+	return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
 }
 
 // join lays the veth pair and sets both ends up.
