@@ -81,16 +81,25 @@ func (s *Street) join(o Options) error {
 	if err := s.A.Do(func() error { return netlink.LinkAdd(veth) }); err != nil {
 		return fmt.Errorf("add a veth pair: %w (the kernel needs CONFIG_VETH)", err)
 	}
-	// Both up first: an address is of no use before its interface has carrier.
-	return errors.Join(s.A.Do(s.A.up), s.B.Do(s.B.up), s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
+	// Both up first: an address is of no use before its interface sends.
+	if err := s.setUp(); err != nil {
+		return err
+	}
+	return errors.Join(s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
 }
 
-func (h *Host) up() error {
-	l, err := netlink.LinkByName(h.Interface)
+func (s *Street) setUp() error {
+	var await func()
+	err := s.A.Do(func() (err error) { _, await, err = SetUpFirst(s.A.Interface); return err })
 	if err != nil {
 		return err
 	}
-	return netlink.LinkSetUp(l)
+	err = s.B.Do(func() error { _, err := SetUp(s.B.Interface); return err })
+	if err != nil {
+		return err
+	}
+	await()
+	return nil
 }
 
 func (h *Host) addAddresses() error {
