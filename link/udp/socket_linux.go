@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/sockopt"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -39,7 +40,7 @@ var options6 = []option{
 }
 
 // openSocket returns a non-blocking, unconnected socket bound to addr and port 4791.
-func openSocket(addr netip.Addr, scope uint32) (int, error) {
+func openSocket(addr netip.Addr, scope uint32, c config) (int, error) {
 	family, options := unix.AF_INET, options4
 	if addr.Is6() {
 		family, options = unix.AF_INET6, options6
@@ -48,33 +49,30 @@ func openSocket(addr netip.Addr, scope uint32) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if err := prepareSocket(fd, options, sockaddr(addr, wire.Port, scope)); err != nil {
+	if err := prepareSocket(fd, c, options, sockaddr(addr, wire.Port, scope)); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func prepareSocket(fd int, options []option, local unix.Sockaddr) error {
+func prepareSocket(fd int, c config, options []option, local unix.Sockaddr) error {
 	for _, o := range options {
 		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 			return fmt.Errorf("set %s: %w", o.what, err)
 		}
 	}
-	growBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, wantReceive)
-	growBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, wantSend)
+	sockopt.GrowReceive(fd, wantReceive)
+	sockopt.GrowSend(fd, wantSend)
+	if c.ownHost { // before any packet can come
+		if err := filterOwnHost(fd); err != nil {
+			return err
+		}
+	}
 	if err := unix.Bind(fd, local); err != nil {
 		return fmt.Errorf("bind: %w", err)
 	}
 	return nil
-}
-
-// growBuffer takes what the kernel gives: beyond the sysctl's limit with
-// CAP_NET_ADMIN, up to it without.
-func growBuffer(fd, force, ordinary, bytes int) {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, bytes)
-	}
 }
 
 // bufferSize reads a buffer's size as the kernel counts it, 0 if it cannot be read.
