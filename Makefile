@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 .DEFAULT_GOAL := help
-.PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench perf \
+.PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench perf bpf \
 	fuzz-short fuzz-long soak-full runs interop interop-full chroot-test clean
 
 # Inputs per fuzz target: of Go's fuzzer in fuzz-short, of the counted driver
@@ -60,11 +60,14 @@ cross: ## build and vet for other systems; run the tests of the protocol as 32-b
 unit: ## every test but interop, in random order; as root also those in network namespaces
 	@p=$$($(packages)); go test -json -shuffle=on $$p | $(report)
 
-race: ## the same under the race detector
-	@p=$$($(packages)); go test -json -race -shuffle=on $$p | $(report)
+race: ## the same under the race detector, and with xdp's ledger of frames
+	@p=$$($(packages)); go test -json -race -tags xdpdebug -shuffle=on $$p | $(report)
 
 bench-once: ## run every benchmark once, to see that it works
 	@p=$$($(packages)); go test -run '^$$' -bench . -benchtime 1x $$p | grep -vE '^PASS|no test files'
+
+bpf: ## compile the XDP program again: bpf/filter.c (clang 14)
+	go generate ./bpf
 
 fuzz-short: ## Go's fuzzer on every fuzz target, FUZZ_SHORT inputs each
 	@scripts/fuzz $(FUZZ_SHORT)
