@@ -1,0 +1,45 @@
+package xdp
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rocinante-rdma/roce/bpf"
+)
+
+// Setup is what a link got from kernel and driver.
+type Setup struct {
+	Mode        bpf.Mode // where the XDP program runs: Native or Generic
+	ZeroCopy    bool     // the driver reads and writes the link's memory; else the kernel copies
+	MultiBuffer bool     // a packet may take several chunks: path MTU 4096
+	Queues      []int    // of the interface, in use
+
+	// Why something better was not to be had; nil if it was, or was not wanted.
+	WhyGeneric, WhyCopy, WhySingle error
+}
+
+// String says it in one line.
+func (s Setup) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "XDP %v, ", s.Mode)
+	if s.ZeroCopy {
+		b.WriteString("zero-copy, ")
+	} else {
+		b.WriteString("copy, ")
+	}
+	if s.MultiBuffer {
+		b.WriteString("multi-buffer, ")
+	} else {
+		b.WriteString("single buffer, ")
+	}
+	fmt.Fprintf(&b, "queues %v", s.Queues)
+	for _, w := range []struct {
+		what string
+		err  error
+	}{{"not native", s.WhyGeneric}, {"no zero-copy", s.WhyCopy}, {"no multi-buffer", s.WhySingle}} {
+		if w.err != nil {
+			fmt.Fprintf(&b, "; %s: %v", w.what, w.err)
+		}
+	}
+	return b.String()
+}
