@@ -117,8 +117,9 @@ func TestInterfacesAreFoundByAddress(t *testing.T) {
 	all := []Interface{
 		{Name: "eth0", Index: 2, Addrs: prefixes("10.0.0.1/8", "fe80::1/64")},
 		{Name: "eth1", Index: 3, Addrs: prefixes("10.3.0.1/16", "fe80::1/64")},
+		{Name: "lo", Index: 1, Loopback: true}, // its 127.0.0.0/8 need not be listed
 	}
-	for a, want := range map[string]string{"10.3.0.1": "eth1", "::ffff:10.0.0.1": "eth0", "fe80::1%eth1": "eth1"} {
+	for a, want := range map[string]string{"127.0.0.5": "lo", "10.3.0.1": "eth1", "::ffff:10.0.0.1": "eth0", "fe80::1%eth1": "eth1"} {
 		i, err := byAddr(all, netip.MustParseAddr(a))
 		require.NoError(t, err)
 		require.Equal(t, want, i.Name)

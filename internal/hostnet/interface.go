@@ -35,10 +35,11 @@ type Interface struct {
 	Addrs []netip.Prefix
 }
 
-// Has reports whether the interface has an address.
+// Has reports whether the interface has an address. The loopback interface has all of
+// 127.0.0.0/8, listed or not.
 func (i *Interface) Has(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
-	return slices.ContainsFunc(i.Addrs, func(p netip.Prefix) bool { return p.Addr() == addr })
+	return i.Loopback && addr.Is4() && addr.IsLoopback() || slices.ContainsFunc(i.Addrs, func(p netip.Prefix) bool { return p.Addr() == addr })
 }
 
 // ByName returns an interface by its name; the error for an unknown name lists those
