@@ -31,6 +31,11 @@ func BenchmarkBandwidth(b *testing.B) {
 
 func moveMemory(b *testing.B, op roce.Op, size int) {
 	x, y := newLoopbackPair(b, depth*size, depth)
+	move(b, op, x, y, size)
+}
+
+// move has x do an operation over and over, with all the memory that there is.
+func move(b *testing.B, op roce.Op, x, y *end, size int) {
 	source := map[roce.Op]*end{roce.OpWrite: x, roce.OpRead: y}[op]
 	fill(source.mr.Bytes(), 1)
 	works := make([][]roce.SendWR, depth)
