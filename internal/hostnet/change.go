@@ -46,6 +46,7 @@ func (c Change) String() string {
 		return fmt.Sprintf("interface %d lost the address %v", c.IfIndex, c.Addr)
 	case NeighbourChanged:
 		return fmt.Sprintf("interface %d: neighbour %v is at %v", c.IfIndex, c.Addr, c.MAC)
+	default:
+		return fmt.Sprintf("interface %d: neighbour %v does not answer", c.IfIndex, c.Addr)
 	}
-	return fmt.Sprintf("interface %d: neighbour %v does not answer", c.IfIndex, c.Addr)
 }

@@ -44,8 +44,9 @@ func (t *tables) apply(c Change) bool {
 		return take(t.addrs, key)
 	case NeighbourChanged:
 		return put(t.neighbours, key, c.MAC)
+	default:
+		return take(t.neighbours, key)
 	}
-	return take(t.neighbours, key)
 }
 
 // without lists what is in the tables and no longer in those that were read now: the

@@ -1,6 +1,7 @@
 package nic
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -82,7 +83,7 @@ func TestAccept(t *testing.T) {
 
 func reasonName(err error) string {
 	for _, r := range dropReasons {
-		if r.err == err {
+		if errors.Is(err, r.err) {
 			return r.name
 		}
 	}

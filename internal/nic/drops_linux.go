@@ -41,7 +41,7 @@ type drops [len(dropReasons)]atomic.Uint64
 
 func (d *drops) note(err error) {
 	for i := range dropReasons {
-		if dropReasons[i].err == err {
+		if errors.Is(err, dropReasons[i].err) {
 			d[i].Add(1)
 			return
 		}

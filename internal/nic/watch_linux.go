@@ -112,8 +112,7 @@ func (n *NIC) judge() {
 	if n.base.up.Load() && n.named.up.Load() {
 		now, kind = link.Active, link.PortActive
 	}
-	switch before := n.State(); before {
-	case now, link.Gone:
+	if before := n.State(); before == now || before == link.Gone {
 		return
 	}
 	n.state.Store(uint32(now))

@@ -1,6 +1,7 @@
 package raw
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -59,7 +60,7 @@ func (x *tap) all() (frames [][]byte) {
 	x.t.Helper()
 	for {
 		frame, _, err := x.recv(unix.MSG_DONTWAIT)
-		if err == unix.EAGAIN {
+		if errors.Is(err, unix.EAGAIN) {
 			return frames
 		}
 		require.NoError(x.t, err)
