@@ -14,7 +14,7 @@
 // XDP let it run in the driver at any MTU; where it cannot run there it runs behind
 // the driver. Linux 6.6 receives and sends packets in several chunks of 4096 bytes;
 // without that, or where zero-copy is asked of a driver that has it for single chunks
-// only, the link's MTU is 3822 and the path MTU 2048. [Setup] says what was had.
+// only, the link's MTU is 3502 and the path MTU 2048. [Setup] says what was had.
 //
 // Copies per packet: sending, one from user memory into a chunk, and one by the
 // kernel from there unless the driver has zero-copy; receiving, one by the kernel into

@@ -9,11 +9,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bpf"
 	"github.com/rocinante-rdma/roce/internal/nic"
-	"github.com/rocinante-rdma/roce/wire"
 )
-
-// singleMTU is the largest IP packet that is received into one chunk.
-const singleMTU = rxRoom - wire.EthernetLen - wire.VLANLen
 
 // openPort attaches the XDP program to the interface and opens a socket on each queue.
 // Packets go to the host until all are there.
@@ -41,7 +37,7 @@ func (p *port) open(n *nic.NIC, c config) error {
 		return err
 	}
 	b := binding{nic: n, itf: itf, index: index, flags: c.flags()}
-	if n.MTU() > singleMTU && !c.single {
+	if n.MTU() > SingleMTU && !c.single {
 		b.flags |= unix.XDP_USE_SG
 	}
 	if err := p.openSockets(&b, queues, c.copies); err != nil {
@@ -143,7 +139,7 @@ func (p *port) describe(n *nic.NIC, c config, queues []int) {
 	}
 	p.mtu = n.MTU()
 	if !p.setup.MultiBuffer {
-		p.mtu = min(p.mtu, singleMTU)
+		p.mtu = min(p.mtu, SingleMTU)
 	}
 	if !p.setup.ZeroCopy && c.copies == anyCopies && p.setup.WhyCopy == nil {
 		p.setup.WhyCopy = errors.New("the driver has none, or none for packets of several chunks")

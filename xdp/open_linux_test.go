@@ -135,7 +135,7 @@ func TestSetup(t *testing.T) {
 	}{
 		{nil, Setup{Mode: bpf.Native, MultiBuffer: true, Queues: []int{0, 1}}, 9000},
 		{[]Option{Copy(), Generic(), Queues(1)}, Setup{Mode: bpf.Generic, MultiBuffer: true, Queues: []int{1}}, 9000},
-		{[]Option{SingleBuffer()}, Setup{Mode: bpf.Native, Queues: []int{0, 1}}, 3822},
+		{[]Option{SingleBuffer()}, Setup{Mode: bpf.Native, Queues: []int{0, 1}}, 3502},
 	} {
 		l, err := tryOpen(s.A, c.options...)
 		require.NoError(t, err)

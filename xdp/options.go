@@ -46,7 +46,7 @@ func ZeroCopy() Option { return func(c *config) { c.copies = wantZeroCopy } }
 // Copy has the kernel copy every packet.
 func Copy() Option { return func(c *config) { c.copies = wantCopy } }
 
-// SingleBuffer keeps packets within one chunk: the link's MTU is 3822 at most, so the
+// SingleBuffer keeps packets within one chunk: the link's MTU is 3502 at most, so the
 // path MTU 2048. Drivers whose zero-copy takes single chunks only (virtio-net) then
 // give it on interfaces with a larger MTU too, where they can.
 func SingleBuffer() Option { return func(c *config) { c.single = true } }

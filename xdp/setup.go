@@ -7,6 +7,13 @@ import (
 	"github.com/rocinante-rdma/roce/bpf"
 )
 
+// SingleMTU is the largest IP packet, in bytes, of a link without packets in several
+// buffers. One buffer is a page of 4096 bytes. The kernel keeps 256 of it for XDP, in
+// front, and 320 for what a socket buffer ends with (struct skb_shared_info); what lies
+// beyond is a second buffer to it, and lost before Linux 6.6. Ethernet header and VLAN
+// tag take 18.
+const SingleMTU = 4096 - 256 - 320 - 18
+
 // Setup is what a link got from kernel and driver.
 type Setup struct {
 	Mode        bpf.Mode // where the XDP program runs: Native or Generic

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
+	"github.com/rocinante-rdma/roce/xdp"
 )
 
 // needs are what an AF_XDP link needs of host and interface and can be found out
@@ -53,16 +54,11 @@ func (n needs) judge(name string) Link {
 		return Link{Name: "xdp", Verdict: Fails, Note: strings.Join(lacks, "; ")}
 	}
 	l := Link{Name: "xdp", Verdict: Untried, Note: fmt.Sprintf("nothing was found in its way; `roci devices --probe %s` tries it", name)}
-	if n.mtu > singleBufferMTU && olderThan(n.release, 6, 6) {
+	if n.mtu > xdp.SingleMTU && olderThan(n.release, 6, 6) {
 		l.note(fmt.Sprintf("packets of more than one buffer need Linux 6.6, and this is %s: the path MTU will be 2048", n.release))
 	}
 	return l
 }
-
-// singleBufferMTU is the largest IP packet that fits one buffer of an AF_XDP socket:
-// 4096 bytes less 256 that the kernel keeps for headers and the Ethernet header with
-// a VLAN tag.
-const singleBufferMTU = 4096 - 256 - 18
 
 // olderThan reports whether a kernel's release, such as "6.1.0-37-amd64", is before
 // major.minor. One that cannot be read is new.

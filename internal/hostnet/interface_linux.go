@@ -51,10 +51,13 @@ func describe(l netlink.Link) Interface {
 	return i
 }
 
-// isUp is true also for interfaces that do not tell their operational state.
+// isUp goes by the carrier. The operational state says the same up to a second later,
+// and many interfaces do not tell it; but it knows of those that have a carrier and
+// have to be let in first.
 func isUp(a *netlink.LinkAttrs) bool {
 	const flags = unix.IFF_UP | unix.IFF_LOWER_UP
-	return a.RawFlags&flags == flags && (a.OperState == netlink.OperUp || a.OperState == netlink.OperUnknown)
+	waits := a.OperState == netlink.OperDormant || a.OperState == netlink.OperTesting
+	return a.RawFlags&flags == flags && !waits
 }
 
 // master is the bond, team or bridge a link belongs to. A VRF is a master too, but
