@@ -26,7 +26,8 @@ var vethLinks = []struct {
 }
 
 // BenchmarkLinks does over a veth pair between two network namespaces, with each link
-// at both ends, what BenchmarkLatency and BenchmarkBandwidth do over loopback.
+// at both ends, what BenchmarkLatency and BenchmarkBandwidth do over loopback; so do
+// its baselines.
 func BenchmarkLinks(b *testing.B) {
 	for _, l := range vethLinks {
 		b.Run("SEND/poll/"+l.name, func(b *testing.B) {
@@ -44,15 +45,15 @@ func BenchmarkLinks(b *testing.B) {
 			})
 		}
 	}
+	b.Run("UDP/poll", func(b *testing.B) { one, two := newVethPlaces(b); pingSockets(b, one, two) })
+	b.Run("UDP/wait", func(b *testing.B) { one, two := newVethPlaces(b); pingConns(b, one, two) })
+	b.Run("TCP/64KiB", func(b *testing.B) { one, two := newVethPlaces(b); moveStream(b, one, two, 64*kib) })
 }
 
 // newVethPair is two devices in namespaces of their own, connected.
 func newVethPair(b *testing.B, open func(*netns.Host) (link.Link, error), size, depth int, opts ...roce.ConnectOption) (x, y *end) {
 	b.Helper()
-	testenv.Need(b, testenv.Netns)
-	street, err := netns.NewStreet(netns.Options{MTU: 4200})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, street.Close()) })
+	street := newBenchStreet(b)
 	openEnd := func(h *netns.Host) *end {
 		var l link.Link
 		require.NoError(b, h.Do(func() (err error) { l, err = open(h); return err }))
@@ -62,4 +63,21 @@ func newVethPair(b *testing.B, open func(*netns.Host) (link.Link, error), size, 
 	require.NoError(b, street.A.Do(func() error { return x.qp.Connect(y.qp.Info(), opts...) }))
 	require.NoError(b, street.B.Do(func() error { return y.qp.Connect(x.qp.Info(), opts...) }))
 	return x, y
+}
+
+// newVethPlaces is where the baselines open their sockets.
+func newVethPlaces(b *testing.B) (one, two place) {
+	b.Helper()
+	street := newBenchStreet(b)
+	return place{street.A.Do, street.A.IPv4}, place{street.B.Do, street.B.IPv4}
+}
+
+// newBenchStreet is a veth pair with room for packets of 4 KiB.
+func newBenchStreet(b *testing.B) *netns.Street {
+	b.Helper()
+	testenv.Need(b, testenv.Netns)
+	street, err := netns.NewStreet(netns.Options{MTU: 4200})
+	require.NoError(b, err)
+	b.Cleanup(func() { require.NoError(b, street.Close()) })
+	return street
 }

@@ -3,8 +3,10 @@ package xdp
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/perfpage/samples"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -30,16 +32,26 @@ func BenchmarkOneWay(b *testing.B) {
 	})
 }
 
-// BenchmarkPingPong is the cost of one way of a packet that goes to and fro: as
-// BenchmarkOneWay, in batches of one.
+// BenchmarkPingPong is half the time of a round trip of one packet between two
+// goroutines that spin, so a processor for each.
 func BenchmarkPingPong(b *testing.B) {
 	eachPair(b, func(b *testing.B, x, y end) {
-		for range (b.N + 1) / 2 {
+		trips, answered := samples.New(), make(chan struct{})
+		go func() {
+			for range b.N {
+				y.receive(1)
+				y.send(1)
+			}
+			close(answered)
+		}()
+		for range b.N {
+			start := time.Now()
 			x.send(1)
-			y.receive(1)
-			y.send(1)
 			x.receive(1)
+			trips.Add(time.Since(start))
 		}
+		<-answered
+		trips.ReportHalf(b)
 	})
 }
 

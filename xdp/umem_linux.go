@@ -16,9 +16,6 @@ const (
 	txChunks  = 1024 // entries of the TX and of the completion ring
 	umemSize  = (rxChunks + txChunks) * chunkSize
 
-	// rxRoom is what the kernel stores in a chunk: it keeps headroom for XDP
-	// programs.
-	rxRoom = chunkSize - unix.XDP_PACKET_HEADROOM
 )
 
 // umem is the memory of a socket's frames, shared with the kernel: chunks for
