@@ -15,7 +15,6 @@ const (
 	rxChunks  = 2048 // entries of the fill and of the RX ring
 	txChunks  = 1024 // entries of the TX and of the completion ring
 	umemSize  = (rxChunks + txChunks) * chunkSize
-
 )
 
 // umem is the memory of a socket's frames, shared with the kernel: chunks for
