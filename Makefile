@@ -57,11 +57,14 @@ tidy: ## fail if go.mod or go.sum is not what go mod tidy writes
 cross: ## build and vet for other systems; run the tests of the protocol as 32-bit code
 	@scripts/cross
 
+# One package's tests at a time: many of them spin, as RDMA programs do, and a peer that
+# gets no processor for half a second is given up.
 unit: ## every test but interop, in random order; as root also those in network namespaces
-	@p=$$($(packages)); go test -json -shuffle=on $$p | $(report)
+	@p=$$($(packages)); go build $$p; go test -json -p 1 -shuffle=on $$p | $(report)
 
 race: ## the same under the race detector, and with xdp's ledger of frames
-	@p=$$($(packages)); go test -json -race -tags xdpdebug -shuffle=on $$p | $(report)
+	@p=$$($(packages)); go build -race -tags xdpdebug $$p; \
+		go test -json -race -tags xdpdebug -p 1 -shuffle=on $$p | $(report)
 
 bench-once: ## run every benchmark once, to see that it works
 	@p=$$($(packages)); go test -run '^$$' -bench . -benchtime 1x $$p | grep -vE '^PASS|no test files'

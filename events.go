@@ -39,15 +39,16 @@ func (d *Device) watch() {
 	go func() {
 		defer close(d.watched)
 		for e := range w.Events() {
-			d.happened(e)
+			d.happened(e, w.State())
 		}
 	}()
 }
 
 // happened passes one event on. A device whose interface is gone fails its queue
-// pairs: nothing else would end their work.
-func (d *Device) happened(e Event) {
-	if e.Kind == link.DeviceGone {
+// pairs: nothing else would end their work. The state tells it even if so much happened
+// that the link kept no event of it.
+func (d *Device) happened(e Event, state link.State) {
+	if state == link.Gone {
 		d.shard.Fail(fmt.Errorf("roce: %s: the interface was deleted; close the device and open another", d.Name()))
 	}
 	select {

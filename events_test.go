@@ -63,8 +63,15 @@ func TestEventsAreBounded(t *testing.T) {
 	require.Equal(t, 64, n)
 }
 
-// When the interface is deleted all work is flushed, and who waits is told.
+// When the interface is deleted all work is flushed, and who waits is told: also if
+// the link had no room for that event behind others.
 func TestDeletedInterfaceEndsAllWork(t *testing.T) {
+	for _, kind := range []link.EventKind{link.DeviceGone, link.PortDown} {
+		t.Run(link.Event{Kind: kind}.String(), func(t *testing.T) { deletedInterfaceEndsAllWork(t, kind) })
+	}
+}
+
+func deletedInterfaceEndsAllWork(t *testing.T, told link.EventKind) {
 	dev, l := openWatched(t)
 	pd, err := dev.AllocPD()
 	require.NoError(t, err)
@@ -82,7 +89,8 @@ func TestDeletedInterfaceEndsAllWork(t *testing.T) {
 	_, err = qp.PostSend(roce.SendWR{ID: 2, Op: roce.OpSend, SGE: mr.SGE(0, 8), Flags: roce.Signaled})
 	require.NoError(t, err)
 
-	l.events <- link.Event{Kind: link.DeviceGone}
+	l.state = link.Gone
+	l.events <- link.Event{Kind: told}
 	ids := map[uint64]roce.Status{}
 	for len(ids) < 2 {
 		wc := make([]roce.WC, 4)

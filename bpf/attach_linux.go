@@ -8,6 +8,8 @@ import (
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/internal/uname"
 )
 
 // Errors that [Attach] tells apart.
@@ -61,8 +63,8 @@ func (c *Config) explain(err error) error {
 	case errors.Is(err, unix.EBUSY), errors.Is(err, unix.EEXIST):
 		return fmt.Errorf("%w: %s; end the process that holds it, or detach it with: ip link set dev %s xdp off",
 			ErrOccupied, occupant(c.Index), c.Interface)
-	case errors.Is(err, unix.EINVAL) && olderThan(c.kernel.uname(), 5, 9):
-		return fmt.Errorf("%w, and this is %s: use the raw link (AF_PACKET) instead: %w", ErrKernel, c.kernel.uname(), err)
+	case errors.Is(err, unix.EINVAL) && uname.OlderThan(c.kernel.running(), 5, 9):
+		return fmt.Errorf("%w, and this is %s: use the raw link (AF_PACKET) instead: %w", ErrKernel, c.kernel.running(), err)
 	case errors.Is(err, unix.EOPNOTSUPP):
 		return fmt.Errorf("the driver has no native XDP: %w", err)
 	case errors.Is(err, unix.ERANGE):
@@ -97,23 +99,10 @@ func (k kernel) attachXDP(o link.XDPOptions) (link.Link, error) {
 	return link.AttachXDP(o)
 }
 
-// uname is the kernel's release, such as "6.1.0-37-amd64".
-func (k kernel) uname() string {
+// running is the kernel's release.
+func (k kernel) running() string {
 	if k.release != nil {
 		return k.release()
 	}
-	var u unix.Utsname
-	if unix.Uname(&u) != nil {
-		return ""
-	}
-	return unix.ByteSliceToString(u.Release[:])
-}
-
-// olderThan reports whether a kernel's release is before major.minor.
-func olderThan(release string, major, minor int) bool {
-	var a, b int
-	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n != 2 {
-		return false
-	}
-	return a < major || a == major && b < minor
+	return uname.Release()
 }

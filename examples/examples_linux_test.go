@@ -118,7 +118,7 @@ func play(t *testing.T, program string, server, client host, clientArgs ...strin
 func build(t *testing.T, example string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), example)
-	out, err := exec.Command("go", "build", "-o", program, "./"+example).CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./"+example).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return program
 }

@@ -109,7 +109,7 @@ func newEnd(t *testing.T, open func(*netns.Host) (link.Link, error), h *netns.Ho
 	require.NoError(t, err)
 	e.cq, err = e.dev.CreateCQ(2 * depth)
 	require.NoError(t, err)
-	e.mr, err = pd.RegMR(make([]byte, slots*writeSize), roce.AccessLocalWrite|roce.AccessRemoteWrite)
+	e.mr, err = pd.RegMR(make([]byte, slots*writeSize), roce.AccessLocalWrite|roce.AccessRemoteWrite|roce.AccessRemoteRead)
 	require.NoError(t, err)
 	e.qp, err = pd.CreateQP(roce.QPConfig{SendCQ: e.cq, SendDepth: depth, RecvDepth: depth})
 	require.NoError(t, err)

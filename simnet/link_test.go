@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			run := linktest.Run
 			if len(c.world) == 0 {
-				run = linktest.RunVirtual
+				run = linktest.RunMoving
 			}
 			run(t, func(t *testing.T) linktest.Pair {
 				w := simnet.New(testenv.Seed(t), c.world...)

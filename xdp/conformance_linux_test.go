@@ -17,8 +17,9 @@ import (
 
 // Both modes of the program, both families, MTUs where packets fit one chunk, just
 // need two, and are jumbo frames. The short form runs half of them, so that each two
-// still meet.
+// still meet, and how they sleep, which is alike, once.
 func TestConformance(t *testing.T) {
+	run := linktest.Run
 	for i, mtu := range []int{1500, 4200, 9000} {
 		for k, mode := range []Option{Native(), Generic()} {
 			for m, family := range []string{"IPv4", "IPv6"} {
@@ -26,10 +27,13 @@ func TestConformance(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("MTU %d %s %s", mtu, []string{"native", "generic"}[k], family), func(t *testing.T) {
-					linktest.Run(t, func(t *testing.T) linktest.Pair {
+					run(t, func(t *testing.T) linktest.Pair {
 						return conformancePair(t, newStreet(t, netns.Options{MTU: mtu}), mode, family)
 					})
 				})
+				if !testenv.Full() {
+					run = linktest.RunMoving
+				}
 			}
 		}
 	}
@@ -37,7 +41,7 @@ func TestConformance(t *testing.T) {
 
 // Several queues to an interface, of which a path uses one.
 func TestConformanceQueues(t *testing.T) {
-	linktest.Run(t, func(t *testing.T) linktest.Pair {
+	linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
 		return conformancePair(t, newStreet(t, netns.Options{MTU: 4200, Queues: 3}), Native(), "IPv4")
 	})
 }

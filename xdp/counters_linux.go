@@ -24,7 +24,7 @@ func (p *port) Counters() (list []link.Counter) {
 	add("dropped, longer than any RoCEv2 packet", p.count.long.Load())
 	add("dropped, cut within its headers", p.count.split.Load())
 	add("device took no more packets", p.count.busy.Load())
-	add("interface was down when packets were sent", p.count.down.Load())
+	add("not sent, the interface was down", p.count.down.Load())
 	if p.closed {
 		return list
 	}

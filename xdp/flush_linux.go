@@ -20,17 +20,21 @@ const lowRoom = 2
 // pending: the device is busy, or memory short. A driver with zero-copy takes the
 // packets from the ring by itself, after a kick if it says so.
 //
-// While the interface is down the ring keeps the packets as far as it can, and they
-// leave with the first flush after that: they are not pending, since there is no
-// sense in trying again before.
+// What is flushed while the interface is down is lost, as with a cable that is pulled.
+// Only what the flush that finds it down has put into the ring cannot be taken back, and
+// leaves when the interface is up again.
 func (s *socket) flush(c *counters) (pending int, err error) {
+	if s.down = s.down && kickTx(s.fd) == unix.ENETDOWN; s.down {
+		c.down.Add(uint64(s.tx.discard()))
+		return 0, nil
+	}
 	s.tx.publish()
 	left := s.tx.ring.left()
 	for kicks := s.kicks(left); left > 0 && kicks > 0; kicks-- {
 		switch errno := kickTx(s.fd); errno {
 		case 0, unix.EAGAIN, unix.EBUSY, unix.ENOBUFS, unix.ENOMEM:
 		case unix.ENETDOWN:
-			c.down.Add(1)
+			s.down = true
 			return 0, nil
 		default:
 			return 0, s.sendError(errno)
@@ -64,7 +68,7 @@ func (s *socket) kicks(left uint32) uint32 {
 
 func (s *socket) sendError(errno syscall.Errno) error {
 	if errno == unix.ENXIO {
-		return fmt.Errorf("xdp: send on %s: the interface was deleted, or left its network namespace: %w", s.name(), errno)
+		return fmt.Errorf("xdp: send on %s: the interface was deleted, or moved to another network namespace: %w; close this link and open another", s.name(), errno)
 	}
 	return fmt.Errorf("xdp: send on %s: %w", s.name(), errno)
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/bpf"
+	"github.com/rocinante-rdma/roce/internal/ethtool"
 	"github.com/rocinante-rdma/roce/internal/nic"
 )
 
@@ -23,14 +24,18 @@ func openPort(n *nic.NIC, c config) (*port, error) {
 
 func (p *port) open(n *nic.NIC, c config) error {
 	itf, index := n.Base()
-	count := cmp.Or(channels(itf), 1)
+	mode, err := c.modeOn(itf, n.OnBond())
+	if err != nil {
+		return err
+	}
+	count := cmp.Or(ethtool.RxQueues(itf), 1)
 	queues, err := c.choose(itf, count)
 	if err != nil {
 		return err
 	}
 	err = withMemlock(0, func() (err error) {
 		p.filter, err = bpf.Attach(bpf.Config{
-			Interface: itf, Index: index, Queues: count, Addrs: n.Addrs(), Mode: c.mode})
+			Interface: itf, Index: index, Queues: count, Addrs: n.Addrs(), Mode: mode})
 		return err
 	})
 	if err != nil {
@@ -45,6 +50,24 @@ func (p *port) open(n *nic.NIC, c config) error {
 	}
 	p.describe(n, c, queues)
 	return p.connect()
+}
+
+// modeOn is the mode to ask for on an interface.
+func (c *config) modeOn(itf string, bond bool) (bpf.Mode, error) {
+	if !bond || c.mode == bpf.Generic {
+		return c.mode, nil
+	}
+	if c.mode == bpf.Native {
+		return c.mode, fmt.Errorf("%w: use the generic mode, or the udp or raw link", noNativeOnBond(itf))
+	}
+	return bpf.Generic, nil
+}
+
+// noNativeOnBond is why the native mode is not asked for on a bond, where the kernel
+// has it: xsk_rcv_check in net/xdp/xsk.c compares the device of the packet with that of
+// the socket.
+func noNativeOnBond(itf string) error {
+	return fmt.Errorf("%s is a bond: its members receive the packets, and the kernel drops those in native mode since the AF_XDP socket is the bond's", itf)
 }
 
 // choose returns the queues to use, of the count that the interface has.
@@ -131,6 +154,10 @@ func (s *socket) probeZeroCopy() error {
 // describe sets down what was got.
 func (p *port) describe(n *nic.NIC, c config, queues []int) {
 	p.setup.Mode, p.setup.WhyGeneric = p.filter.Mode(), p.filter.WhyGeneric()
+	if n.OnBond() && c.mode == bpf.Auto {
+		itf, _ := n.Base()
+		p.setup.WhyGeneric = noNativeOnBond(itf)
+	}
 	p.setup.ZeroCopy, p.setup.MultiBuffer = true, true
 	p.setup.Queues = queues
 	for _, s := range p.sockets {

@@ -39,10 +39,11 @@ func indexOf(t *testing.T, h *netns.Host) (index int) {
 // Closed and opened again at once, in the same process, the queue is free; and
 // nothing is left attached in between. [X01]
 func TestReopen(t *testing.T) {
+	t.Parallel() // most of it is waiting for the kernel
 	for _, option := range []Option{Native(), Generic()} {
 		s := newStreet(t, netns.Options{MTU: 4200, Queues: 2})
 		b := openOn(t, s.B, option)
-		for i := range 20 {
+		for i := range 10 {
 			a, err := tryOpen(s.A, option)
 			require.NoError(t, err)
 			p := pathTo(t, a, b)
@@ -57,6 +58,7 @@ func TestReopen(t *testing.T) {
 // A queue that has a socket already: the error names interface, queue and owner. A
 // link of ours on the interface is met earlier, by its program. [X01]
 func TestQueueInUse(t *testing.T) {
+	t.Parallel() // it takes two seconds to refuse a queue
 	s := newStreet(t, netns.Options{})
 	require.NoError(t, s.A.Do(func() error {
 		other, err := openSocket(binding{itf: "va", index: indexOf(t, s.A), flags: unix.XDP_COPY})
@@ -222,4 +224,22 @@ func TestPrivileges(t *testing.T) {
 		t.Log(p.first)
 		require.Contains(t, p.first, name)
 	}
+}
+
+// On a bond the native mode would open and receive nothing: it is refused, and not taken
+// by itself.
+func TestBondHasGenericModeOnly(t *testing.T) {
+	for _, c := range []struct {
+		asked, got bpf.Mode
+	}{{bpf.Auto, bpf.Generic}, {bpf.Generic, bpf.Generic}} {
+		mode, err := (&config{mode: c.asked}).modeOn("bond0", true)
+		require.NoError(t, err)
+		require.Equal(t, c.got, mode)
+	}
+	_, err := (&config{mode: bpf.Native}).modeOn("bond0", true)
+	require.ErrorContains(t, err, "bond0 is a bond: its members receive the packets")
+	t.Log(err)
+	mode, err := (&config{mode: bpf.Native}).modeOn("eth0", false)
+	require.NoError(t, err)
+	require.Equal(t, bpf.Native, mode)
 }

@@ -26,6 +26,7 @@ type socket struct {
 	binding
 	fd       int
 	zeroCopy bool // the driver reads and writes our chunks itself
+	down     bool // the interface was down at the last flush
 	umem     *umem
 	rx       receiver
 	tx       transmitter

@@ -89,6 +89,19 @@ func (t *transmitter) publish() {
 	t.ring.publish()
 }
 
+// discard frees what was reserved, and returns the number of packets.
+func (t *transmitter) discard() (packets int) {
+	for _, d := range t.reserved {
+		t.umem.ledger.move(d.Addr, atEngine, free)
+		t.free = append(t.free, d.Addr)
+		if d.Options&unix.XDP_PKT_CONTD == 0 {
+			packets++
+		}
+	}
+	t.reserved = t.reserved[:0]
+	return packets
+}
+
 // reap takes the chunks back that the kernel is through with.
 func (t *transmitter) reap() {
 	ready := t.completions.ready()

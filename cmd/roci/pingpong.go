@@ -48,9 +48,9 @@ each 4096 bytes of its last message. Both work with the tool at the other end: i
 server returns what it gets, and looks for the same zeros. Its client looks at
 nothing that it gets, with or without -c.
 
--l: where the address is on a VLAN and the link is raw or xdp, the low three bits of
-the service level are the priority in the VLAN tags of all packets. Elsewhere there is
-no tag of ours, and -l has no effect.`,
+-l: where the link is raw or xdp, the low three bits of the service level are the
+priority in the VLAN tags of all packets; without a VLAN, a priority other than 0 makes
+tags with VLAN ID 0. Other links write no tags, and -l has no effect.`,
 		Example: `  roci pingpong                            a server
   roci pingpong 10.0.0.1                   its client
   roci pingpong -c -n 100 -s 65536 10.0.0.1

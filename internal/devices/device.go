@@ -6,6 +6,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
 	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Device is a network interface, seen as an RDMA device with one port.
@@ -115,7 +116,7 @@ func describe(h *hostnet.Handle, i *hostnet.Interface) (Device, error) {
 	if i.Up {
 		d.State = link.Active.String()
 	}
-	if i.MAC != (hostnet.Interface{}).MAC {
+	if i.MAC != (wire.MAC{}) {
 		d.MAC = i.MAC.String()
 	}
 	for _, g := range table {
@@ -143,7 +144,7 @@ func describeGID(g hostnet.GID) GID {
 func verbsText(a netip.Addr) string { return netip.AddrFrom16(a.As16()).String() }
 
 // guid makes a node GUID of a MAC (EUI-64), as the kernel's rdma_rxe does.
-func guid(m [6]byte) string {
+func guid(m wire.MAC) string {
 	return fmt.Sprintf("%02x%02x:%02xff:fe%02x:%02x%02x", m[0]^2, m[1], m[2], m[3], m[4], m[5])
 }
 

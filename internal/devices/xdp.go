@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
+	"github.com/rocinante-rdma/roce/internal/uname"
 	"github.com/rocinante-rdma/roce/xdp"
 )
 
@@ -42,9 +43,9 @@ func (n needs) judge(name string) Link {
 		lack("loading an XDP program needs CAP_BPF")
 	}
 	if !n.netAdmin || !n.bpf {
-		lack("run as root, or give the program these (`setcap cap_net_raw,cap_net_admin,cap_bpf+ep PROGRAM`)")
+		lack("run as root, or give the program these (`setcap cap_net_raw,cap_net_admin,cap_bpf,cap_ipc_lock+ep PROGRAM`)")
 	}
-	if olderThan(n.release, 5, 9) {
+	if uname.OlderThan(n.release, 5, 9) {
 		lack("attaching an XDP program that ends with its process needs Linux 5.9, and this is %s", n.release)
 	}
 	if n.program != 0 {
@@ -54,18 +55,8 @@ func (n needs) judge(name string) Link {
 		return Link{Name: "xdp", Verdict: Fails, Note: strings.Join(lacks, "; ")}
 	}
 	l := Link{Name: "xdp", Verdict: Untried, Note: fmt.Sprintf("nothing was found in its way; `roci devices --probe %s` tries it", name)}
-	if n.mtu > xdp.SingleMTU && olderThan(n.release, 6, 6) {
+	if n.mtu > xdp.SingleMTU && uname.OlderThan(n.release, 6, 6) {
 		l.note(fmt.Sprintf("packets of more than one buffer need Linux 6.6, and this is %s: the path MTU will be 2048", n.release))
 	}
 	return l
-}
-
-// olderThan reports whether a kernel's release, such as "6.1.0-37-amd64", is before
-// major.minor. One that cannot be read is new.
-func olderThan(release string, major, minor int) bool {
-	var a, b int
-	if n, _ := fmt.Sscanf(release, "%d.%d", &a, &b); n != 2 {
-		return false
-	}
-	return a < major || a == major && b < minor
 }

@@ -8,17 +8,19 @@ import (
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
 	"github.com/rocinante-rdma/roce/internal/nic"
+	"github.com/rocinante-rdma/roce/internal/uname"
 )
 
 func findNeeds(i *hostnet.Interface) needs {
-	n := needs{nic: openNIC(i.Name), socket: makeXDPSocket(), program: i.XDPProgram, mtu: i.MTU}
-	var u unix.Utsname
-	if unix.Uname(&u) == nil {
-		n.release = unix.ByteSliceToString(u.Release[:])
+	return needs{
+		nic:      openNIC(i.Name),
+		socket:   makeXDPSocket(),
+		netAdmin: capable(unix.CAP_NET_ADMIN),
+		bpf:      capable(unix.CAP_BPF) || capable(unix.CAP_SYS_ADMIN),
+		release:  uname.Release(),
+		program:  i.XDPProgram,
+		mtu:      i.MTU,
 	}
-	n.netAdmin = capable(unix.CAP_NET_ADMIN)
-	n.bpf = capable(unix.CAP_BPF) || capable(unix.CAP_SYS_ADMIN)
-	return n
 }
 
 func openNIC(name string) error {

@@ -46,11 +46,11 @@ func (h *Handle) GIDs(i *Interface) ([]GID, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(all, func(j Interface) bool { return j.Index == i.Index })
-	if at < 0 {
+	now := Find(i.Index, all)
+	if now == nil {
 		return nil, fmt.Errorf("network interface %s is gone; there are %s", i.Name, names(all))
 	}
-	return gidTable(&all[at], all), nil
+	return gidTable(now, all), nil
 }
 
 // Usable returns the entries of a table that packets can use. If there are none the
@@ -68,6 +68,17 @@ func Usable(table []GID) ([]GID, error) {
 	return usable, nil
 }
 
+// Preferred is the entry to take where none was chosen, of a table that is not empty:
+// the first IPv4 address, else the first global IPv6 address, else the first.
+func Preferred(usable []GID) GID {
+	for _, good := range []func(netip.Addr) bool{netip.Addr.Is4, netip.Addr.IsGlobalUnicast} {
+		if at := slices.IndexFunc(usable, func(g GID) bool { return good(g.Addr) }); at >= 0 {
+			return usable[at]
+		}
+	}
+	return usable[0]
+}
+
 // problems tells those of a table, one that all have only once.
 func problems(table []GID) string {
 	other := func(g GID) bool { return g.Problem != table[0].Problem }
@@ -83,7 +94,7 @@ func problems(table []GID) string {
 
 // gidTable is the table of one of all interfaces.
 func gidTable(i *Interface, all []Interface) []GID {
-	owner := top(i, all)
+	owner := OwnerOf(i, all)
 	table := []GID{defaultGID(owner)}
 	for _, g := range assigned(owner) {
 		if g.Addr != table[0].Addr {
@@ -102,19 +113,6 @@ func gidTable(i *Interface, all []Interface) []GID {
 		}
 	}
 	return table
-}
-
-// top is the bond or bridge, of bonds and bridges, to which an interface belongs in
-// the end, or the interface itself.
-func top(i *Interface, all []Interface) *Interface {
-	for range all { // masters cannot form a ring; a table read while it changes might
-		at := slices.IndexFunc(all, func(j Interface) bool { return i.Master != 0 && j.Index == i.Master })
-		if at < 0 {
-			break
-		}
-		i = &all[at]
-	}
-	return i
 }
 
 // defaultGID is entry 0.

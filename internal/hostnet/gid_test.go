@@ -113,6 +113,30 @@ func TestGIDsOfAMemberAreItsMasters(t *testing.T) {
 	require.EqualError(t, err, "no usable GID: eth0 belongs to br0, which has the addresses: use br0")
 }
 
+func TestPreferredAddress(t *testing.T) {
+	gids := func(addrs ...string) (g []GID) {
+		for _, a := range addrs {
+			g = append(g, GID{Addr: netip.MustParseAddr(a)})
+		}
+		return g
+	}
+	require.Equal(t, "10.0.0.1", Preferred(gids("fe80::1", "10.0.0.1", "10.0.0.2", "fd00::1")).Addr.String())
+	require.Equal(t, "fd00::1", Preferred(gids("fe80::1", "fd00::1")).Addr.String())
+	require.Equal(t, "fe80::1", Preferred(gids("fe80::1", "fe80::2")).Addr.String())
+}
+
+// All bonds and bridges above an interface are climbed.
+func TestOwnerOf(t *testing.T) {
+	all := []Interface{
+		{Name: "eth0", Index: 2, Master: 4}, {Name: "eth1", Index: 3},
+		{Name: "bond0", Index: 4, Master: 5}, {Name: "br0", Index: 5},
+		{Name: "odd", Index: 6, Master: 6},
+	}
+	for at, want := range []string{"br0", "eth1", "br0", "br0", "odd"} {
+		require.Equal(t, want, OwnerOf(&all[at], all).Name)
+	}
+}
+
 func TestInterfacesAreFoundByAddress(t *testing.T) {
 	all := []Interface{
 		{Name: "eth0", Index: 2, Addrs: prefixes("10.0.0.1/8", "fe80::1/64")},

@@ -18,21 +18,23 @@ type Handle struct {
 
 // NewHandle opens a handle on the network namespace of the calling thread. The caller
 // closes it.
-func NewHandle() (h *Handle, err error) {
-	h = &Handle{probe: noProbe}
-	if h.ns, err = currentNamespace(); err != nil {
-		return nil, err
+func NewHandle() (*Handle, error) {
+	h := &Handle{ns: noNamespace, probe: noProbe}
+	if err := h.open(); err != nil {
+		return nil, errors.Join(err, h.Close())
 	}
-	defer func() {
-		if err != nil {
-			h.Close()
-		}
-	}()
+	return h, nil
+}
+
+func (h *Handle) open() (err error) {
+	if h.ns, err = currentNamespace(); err != nil {
+		return err
+	}
 	if h.nl, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
-		return nil, fmt.Errorf("open a netlink socket, to ask the kernel about interfaces: %w", err)
+		return fmt.Errorf("open a netlink socket, to ask the kernel about interfaces: %w", err)
 	}
 	h.probe, err = openProbe()
-	return h, err
+	return err
 }
 
 // Close closes the handle. Its monitors stay open.

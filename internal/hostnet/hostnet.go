@@ -1,11 +1,6 @@
 package hostnet
 
-import (
-	"context"
-	"net/netip"
-
-	"github.com/rocinante-rdma/roce/wire"
-)
+import "net/netip"
 
 // Interfaces lists the network interfaces in the order of their indices. See
 // [Handle.Interfaces].
@@ -25,19 +20,6 @@ func ByAddr(addr netip.Addr) (*Interface, error) {
 func GIDs(i *Interface) ([]GID, error) {
 	return with(func(h *Handle) ([]GID, error) { return h.GIDs(i) })
 }
-
-// Route returns the first hop towards an address. See [Handle.Route].
-func Route(src, dst netip.Addr, ifindex int) (Hop, error) {
-	return with(func(h *Handle) (Hop, error) { return h.Route(src, dst, ifindex) })
-}
-
-// Neighbour returns the MAC of a neighbour. See [Handle.Neighbour].
-func Neighbour(ctx context.Context, ifindex int, next netip.Addr) (wire.MAC, error) {
-	return with(func(h *Handle) (wire.MAC, error) { return h.Neighbour(ctx, ifindex, next) })
-}
-
-// NewMonitor watches the network namespace of the calling thread. See [Monitor].
-func NewMonitor() (*Monitor, error) { return with((*Handle).NewMonitor) }
 
 // with calls f with a handle that lives for the call.
 func with[T any](f func(*Handle) (T, error)) (result T, err error) {

@@ -81,6 +81,29 @@ func byAddr(all []Interface, addr netip.Addr) (*Interface, error) {
 	return &have[0], nil
 }
 
+// Find returns that of all interfaces which has an index; nil: there is none.
+func Find(index int, all []Interface) *Interface {
+	at := slices.IndexFunc(all, func(i Interface) bool { return i.Index == index })
+	if at < 0 {
+		return nil
+	}
+	return &all[at]
+}
+
+// OwnerOf is that of all interfaces which has the addresses that packets through one
+// of them are for: the bond or bridge, of bonds and bridges, to which it belongs in
+// the end, or it itself.
+func OwnerOf(i *Interface, all []Interface) *Interface {
+	for range all { // masters cannot form a ring; a table read while it changes might
+		master := Find(i.Master, all)
+		if master == nil {
+			break
+		}
+		i = master
+	}
+	return i
+}
+
 func names(all []Interface) string {
 	list := make([]string, len(all))
 	for n, i := range all {

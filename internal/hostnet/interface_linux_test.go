@@ -44,11 +44,6 @@ func TestNamespaces(t *testing.T) {
 	a.do(func() {
 		_, err := ByAddr(a.IPv4)
 		require.NoError(t, err)
-		hop, err := Route(a.IPv4, b.IPv4, 0)
-		require.NoError(t, err)
-		mac, err := Neighbour(t.Context(), hop.IfIndex, hop.Next)
-		require.NoError(t, err)
-		require.Equal(t, b.mac, mac)
 	})
 	b.do(func() {
 		all, err := Interfaces()
@@ -56,8 +51,11 @@ func TestNamespaces(t *testing.T) {
 		require.Equal(t, "lo, vb", names(all))
 		_, err = h.ByAddr(a.IPv4)
 		require.NoError(t, err)
-		_, err = h.Neighbour(t.Context(), a.index, b.IPv4)
+		hop, err := h.Route(a.IPv4, b.IPv4, 0)
 		require.NoError(t, err)
+		mac, err := h.Neighbour(t.Context(), hop.IfIndex, hop.Next)
+		require.NoError(t, err)
+		require.Equal(t, b.mac, mac)
 		require.Equal(t, "veth", h.probe.driver("va"))
 		require.NoError(t, h.Do(func() error {
 			_, err := ByAddr(a.IPv4)

@@ -89,9 +89,9 @@ func TestAMovedNeighbourIsReported(t *testing.T) {
 
 	bl := b.link("vb")
 	b.do(func() { require.NoError(t, netlink.LinkSetHardwareAddr(bl, []byte{2, 0, 0, 0, 0, 0x22})) })
-	b.sysctl("net/ipv4/conf/vb/arp_notify", "1")
-	b.down("vb") // coming up, arp_notify announces the MAC
-	b.up("vb")
+	a.sysctl("net/ipv4/neigh/va/locktime", "0")                 // also in the second after a learned the old one
+	_, err = b.handle().Neighbour(t.Context(), b.index, a.IPv4) // who asks tells its own MAC
+	require.NoError(t, err)
 	c := until(t, m, "another MAC", func(c Change) bool { return c.Kind == NeighbourChanged && c.Addr == addr("10.9.0.2") })
 	require.Equal(t, wire.MAC{2, 0, 0, 0, 0, 0x22}, c.MAC)
 }

@@ -10,13 +10,15 @@ import (
 // namespace is a descriptor of a network namespace.
 type namespace int
 
+const noNamespace namespace = -1
+
 const threadNamespace = "/proc/thread-self/ns/net"
 
 // currentNamespace returns that of the calling thread.
 func currentNamespace() (namespace, error) {
 	fd, err := unix.Open(threadNamespace, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, fmt.Errorf("open %s: %w; is /proc mounted?", threadNamespace, err)
+		return noNamespace, fmt.Errorf("open %s: %w; is /proc mounted?", threadNamespace, err)
 	}
 	return namespace(fd), nil
 }
@@ -49,4 +51,9 @@ func (n namespace) isCurrent() bool {
 		mine.Dev == its.Dev && mine.Ino == its.Ino
 }
 
-func (n namespace) close() error { return unix.Close(int(n)) }
+func (n namespace) close() error {
+	if n == noNamespace {
+		return nil
+	}
+	return unix.Close(int(n))
+}

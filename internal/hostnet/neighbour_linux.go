@@ -21,37 +21,35 @@ func (h *Handle) Neighbour(ctx context.Context, ifindex int, next netip.Addr) (w
 	next = next.Unmap().WithZone("")
 	mac, err := h.resolve(ctx, ifindex, next)
 	if err != nil {
-		return wire.MAC{}, fmt.Errorf("neighbour %v on %s: %w", next, h.nameOf(ifindex), err)
+		return wire.MAC{}, fmt.Errorf("neighbour %v on %s: %w", next, h.NameOf(ifindex), err)
 	}
 	return mac, nil
 }
 
 func (h *Handle) resolve(ctx context.Context, ifindex int, next netip.Addr) (wire.MAC, error) {
 	known, err := h.neighbour(ifindex, next)
-	if err != nil {
-		return wire.MAC{}, err
-	}
-	if known.State&fresh == 0 {
-		if err := h.seek(ifindex, next); err != nil {
-			return wire.MAC{}, err
-		}
+	if err == nil && known.State&fresh == 0 {
+		err = h.seek(ifindex, next)
 	}
 	// The table is asked again and again, ever more slowly: an answer comes within a
 	// millisecond, or hardly ever.
-	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
+	for pause := 100 * time.Microsecond; err == nil; pause = min(2*pause, 20*time.Millisecond) {
 		if known.State&valid != 0 {
 			return macOf(known.HardwareAddr), nil
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return wire.MAC{}, fmt.Errorf("no answer until the call was given up: %w; %s", err, unanswered)
 		}
-		if known, err = h.neighbour(ifindex, next); err != nil {
-			return wire.MAC{}, err
-		}
-		if known.State&unix.NUD_FAILED != 0 {
-			return wire.MAC{}, errors.New("nobody answers; " + unanswered)
+		known, err = h.neighbour(ifindex, next)
+		switch {
+		case err != nil:
+		case known.State&unix.NUD_FAILED != 0:
+			err = errors.New("nobody answers; " + unanswered)
+		case known.State == unix.NUD_NONE: // its interface went down meanwhile, or somebody deleted the entry
+			err = h.seek(ifindex, next)
 		}
 	}
+	return wire.MAC{}, err
 }
 
 const unanswered = "is the host up, in this network (and VLAN), and is its address right?"

@@ -49,6 +49,41 @@ func TestAnAbsentNeighbourIsAClearError(t *testing.T) {
 	require.EqualError(t, err, "neighbour 10.9.0.77 on va: nobody answers; is the host up, in this network (and VLAN), and is its address right?")
 }
 
+// A neighbour whose entry is deleted while it is sought is sought on.
+func TestADeletedEntryIsSoughtAgain(t *testing.T) {
+	a, b := newSides(t)
+	h := a.handle()
+	setARP(t, b, false)
+	type result struct {
+		mac wire.MAC
+		err error
+	}
+	found := make(chan result, 1)
+	go func() {
+		mac, err := h.Neighbour(t.Context(), a.index, b.IPv4)
+		found <- result{mac, err}
+	}()
+	entry := &netlink.Neigh{LinkIndex: a.index, IP: b.IPv4.AsSlice()}
+	for deleted := false; !deleted; { // there is none until it is sought
+		a.do(func() { deleted = netlink.NeighDel(entry) == nil })
+	}
+	setARP(t, b, true)
+	require.Equal(t, result{b.mac, nil}, <-found)
+}
+
+// setARP has a side answer who asks for its MAC, or not.
+func setARP(t *testing.T, s side, answers bool) {
+	t.Helper()
+	l := s.link(s.Interface)
+	s.do(func() {
+		set := netlink.LinkSetARPOff
+		if answers {
+			set = netlink.LinkSetARPOn
+		}
+		require.NoError(t, set(l))
+	})
+}
+
 func TestSeekingANeighbourEndsWithItsContext(t *testing.T) {
 	a, _ := newSides(t)
 	ctx, cancel := context.WithCancelCause(t.Context())

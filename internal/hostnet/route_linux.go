@@ -135,13 +135,13 @@ func (h *Handle) through(src netip.Addr, ifindex int) (s string) {
 		s = fmt.Sprintf(" from %v", src)
 	}
 	if ifindex != 0 {
-		s += " through " + h.nameOf(ifindex)
+		s += " through " + h.NameOf(ifindex)
 	}
 	return s
 }
 
-// nameOf names an interface in an error.
-func (h *Handle) nameOf(ifindex int) string {
+// NameOf is the name of an interface, or words that stand for it if it has none.
+func (h *Handle) NameOf(ifindex int) string {
 	l, err := h.nl.LinkByIndex(ifindex)
 	if err != nil {
 		return fmt.Sprintf("interface %d", ifindex)

@@ -29,11 +29,11 @@ func SetUpFirst(name string) (l netlink.Link, await func(), err error) {
 		return nil, nil, fmt.Errorf("watch the interfaces: %w", err)
 	}
 	if l, err = SetUp(name); err != nil {
-		close(done)
+		unsubscribe(updates, done)
 		return nil, nil, err
 	}
 	return l, func() {
-		defer close(done)
+		defer unsubscribe(updates, done)
 		for u := range updates {
 			if u.Attrs().Name == name && u.Attrs().OperState == netlink.OperUp {
 				return

@@ -63,10 +63,15 @@ func noDuplicates() error {
 	return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
 }
 
+// distinct is the index of va. The kernel tells at once that an interface has a carrier
+// or lost it if the other end has another index, and else within a second
+// (linkwatch_urgent_event in net/core/link_watch.c).
+const distinct = 1001
+
 // join lays the veth pair and sets both ends up.
 func (s *Street) join(o Options) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name = s.A.Interface
+	attrs.Name, attrs.Index = s.A.Interface, distinct
 	if o.MTU > 0 {
 		attrs.MTU = o.MTU
 	}

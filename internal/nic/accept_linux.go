@@ -50,7 +50,7 @@ func (n *NIC) judgeHeaders(h *wire.Headers, tag Tag) error {
 	if h.DstPort != wire.Port {
 		return errPort
 	}
-	l, err := n.localFor(h.Dst, h.VLAN&vlanID)
+	l, err := n.localFor(h.Dst, h.VLAN&wire.VLANID)
 	switch {
 	case err != nil:
 		return err

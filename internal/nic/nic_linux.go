@@ -44,6 +44,7 @@ var _ link.Watched = (*NIC)(nil)
 type device struct {
 	index    int
 	name     string
+	kind     string         // of hostnet.Interface
 	prefixes []netip.Prefix // as they were when the NIC was opened
 	mtu      int            // bytes; of the watch
 	mac      atomic.Pointer[wire.MAC]
@@ -69,6 +70,9 @@ func (n *NIC) Interface() string { return n.name }
 // Base is the name and index of the interface whose wire carries the frames: the
 // parent, where Interface is a VLAN sub-interface.
 func (n *NIC) Base() (name string, index int) { return n.base.name, n.base.index }
+
+// OnBond reports whether the wire is that of a bond, whose members receive the frames.
+func (n *NIC) OnBond() bool { return n.base.kind == "bond" }
 
 // Addrs are the addresses, in the order of the GID table. It may hold a link-local
 // address several times, on different VLANs.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Options say what to open.
@@ -74,14 +75,17 @@ func baseOf(named *hostnet.Interface, all []hostnet.Interface) (*hostnet.Interfa
 	if named.Loopback {
 		return nil, errors.New("it is the loopback interface, where there are no frames to send: use the udp link")
 	}
+	if named.MAC == (wire.MAC{}) {
+		return nil, errors.New("it has no MAC, so what it carries are no Ethernet frames (a tunnel?): use the udp link")
+	}
 	if named.VLAN == 0 {
 		return named, nil
 	}
-	i := slices.IndexFunc(all, func(i hostnet.Interface) bool { return i.Index == named.Parent })
-	if i < 0 {
+	base := hostnet.Find(named.Parent, all)
+	if base == nil {
 		return nil, errors.New("the interface that this VLAN lies on is in another network namespace: use the udp link, or open that one there")
 	}
-	return &all[i], nil
+	return base, nil
 }
 
 // choose picks the GIDs to use from the table of the base interface: those of a named
@@ -136,11 +140,11 @@ func listed(gids []hostnet.GID) string {
 func (n *NIC) take(named, base *hostnet.Interface, all []hostnet.Interface, gids []hostnet.GID) {
 	n.base, n.named = n.add(base), n.add(named)
 	for _, g := range gids {
-		i := slices.IndexFunc(all, func(i hostnet.Interface) bool { return i.Index == g.IfIndex })
-		if i < 0 {
+		on := hostnet.Find(g.IfIndex, all)
+		if on == nil {
 			continue // deleted since the interfaces were listed
 		}
-		l := &local{addr: g.Addr, vlan: g.VLAN, on: n.add(&all[i])}
+		l := &local{addr: g.Addr, vlan: g.VLAN, on: n.add(on)}
 		l.present.Store(true)
 		n.locals = append(n.locals, l)
 	}
@@ -151,7 +155,7 @@ func (n *NIC) add(i *hostnet.Interface) *device {
 	if d := n.device(i.Index); d != nil {
 		return d
 	}
-	d := &device{index: i.Index, name: i.Name, prefixes: i.Addrs, mtu: i.MTU}
+	d := &device{index: i.Index, name: i.Name, kind: i.Kind, prefixes: i.Addrs, mtu: i.MTU}
 	d.set(i.MAC, i.Up)
 	n.devices = append(n.devices, d)
 	if n.mtu == 0 || d.mtu < n.mtu {

@@ -38,11 +38,11 @@ type hopKey struct {
 // one lives as long as a path does.
 type neighbour struct {
 	key     hopKey
-	mac     wire.MAC // under the lock of peers, like all but seeking
+	mac     wire.MAC // under the lock of peers, like all but wanted
 	changes int      // of the MAC, as the kernel told
 	holders int      // calls of Resolve under way
 	peers   []weak.Pointer[Peer]
-	seeking atomic.Bool // a goroutine asks for it
+	wanted  atomic.Int32 // how often it was wanted since a goroutine began to look for it
 }
 
 // live are the peers that are in use.
@@ -53,6 +53,15 @@ func (nb *neighbour) live() (peers []*Peer) {
 		}
 	}
 	return peers
+}
+
+// turn notes the neighbour's MAC and returns the addresses of the peers that it moved.
+func (nb *neighbour) turn(mac wire.MAC) (moved []netip.Addr) {
+	if nb.mac == mac {
+		return nil
+	}
+	nb.mac = mac
+	return nb.aim()
 }
 
 // aim turns all peers to the neighbour's MAC and returns their addresses.
@@ -143,11 +152,25 @@ func (s *peers) move(key hopKey, mac wire.MAC) (moved []netip.Addr) {
 		return nil
 	}
 	nb.changes++
-	if nb.mac == mac {
+	return nb.turn(mac)
+}
+
+// changesOf is how often a neighbour's MAC was told to change until now.
+func (s *peers) changesOf(nb *neighbour) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return nb.changes
+}
+
+// found notes the MAC that the kernel had for a neighbour after so many changes, unless
+// it told of another one since; and returns the addresses of the peers that it moved.
+func (s *peers) found(nb *neighbour, mac wire.MAC, changes int) (moved []netip.Addr) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if nb.changes != changes {
 		return nil
 	}
-	nb.mac = mac
-	return nb.aim()
+	return nb.turn(mac)
 }
 
 // renew makes the headers of all peers anew, after the MAC of an interface changed.

@@ -79,6 +79,20 @@ func TestAnswerOlderThanChange(t *testing.T) {
 	require.Equal(t, mac3, dst)
 }
 
+// That holds also where the neighbour is only looked for again.
+func TestFindingOlderThanChange(t *testing.T) {
+	var s peers
+	d, key := testDevice(1), hopKey{1, addr("10.0.0.2")}
+	p := s.testAdd(d, "10.0.0.2", wire.Path{Src: addr("10.0.0.1"), Dst: key.next}, mac2)
+	nb := s.find(key)
+	changes := s.changesOf(nb)
+	require.Equal(t, []netip.Addr{key.next}, s.move(key, mac3), "told after the kernel was asked")
+	require.Empty(t, s.found(nb, mac2, changes))
+	_, dst := macs(p)
+	require.Equal(t, mac3, dst)
+	require.Equal(t, []netip.Addr{key.next}, s.found(nb, mac2, s.changesOf(nb)))
+}
+
 // Peers that no path refers to any more are forgotten, and so are their neighbours.
 func TestPeersAreForgotten(t *testing.T) {
 	var s peers

@@ -17,8 +17,6 @@ import (
 // tries (three solicitations, a second apart).
 const patience = 5 * time.Second
 
-const vlanID = 0x0fff // of a tag; the rest are priority bits
-
 // Resolve prepares a path for sending: it asks the kernel for the route and, which
 // may take seconds, for the neighbour's MAC. It sets the MACs, the VLAN ID (priority
 // bits stay), the source address if there was none, and Link: a [*Peer], or for an
@@ -45,7 +43,7 @@ func (n *NIC) resolve(p *wire.Path) error {
 	}
 	l := n.locals[i]
 	p.Src = l.addr
-	p.VLAN = p.VLAN&^vlanID | l.vlan
+	p.VLAN = p.VLAN&^wire.VLANID | l.vlan
 	hop, err := n.route(l, p.Dst)
 	if err == nil && hop.Local {
 		return n.ownHost[i].resolve(n.host, p)
@@ -68,7 +66,7 @@ func (n *NIC) source(p *wire.Path) (int, error) {
 	found := -1
 	for i, l := range n.locals {
 		same := l.addr == p.Src || !p.Src.IsValid() && l.addr.Is4() == p.Dst.Is4()
-		if same && (found < 0 || p.VLAN&vlanID == l.vlan && p.VLAN&vlanID != n.locals[found].vlan) {
+		if same && (found < 0 || p.VLAN&wire.VLANID == l.vlan && p.VLAN&wire.VLANID != n.locals[found].vlan) {
 			found = i
 		}
 	}
@@ -120,19 +118,7 @@ func (n *NIC) route(l *local, dst netip.Addr) (hostnet.Hop, error) {
 		}
 	}
 	return hop, fmt.Errorf("the route from %v leads through %s, not %s: open a link on that interface, or route it through %s (`ip route get %v from %v`)",
-		l.addr, n.interfaceName(hop.IfIndex), l.on.name, l.on.name, dst, l.addr)
-}
-
-func (n *NIC) interfaceName(index int) string {
-	all, err := n.host.Interfaces()
-	if err == nil {
-		for _, i := range all {
-			if i.Index == index {
-				return i.Name
-			}
-		}
-	}
-	return fmt.Sprintf("interface %d", index)
+		l.addr, n.host.NameOf(hop.IfIndex), l.on.name, l.on.name, dst, l.addr)
 }
 
 // connect makes the path's peer, which follows the neighbour from then on.

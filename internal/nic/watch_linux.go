@@ -8,7 +8,6 @@ import (
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
 	"github.com/rocinante-rdma/roce/link"
-	"github.com/rocinante-rdma/roce/wire"
 )
 
 const (
@@ -60,7 +59,7 @@ func (n *NIC) follow(c hostnet.Change) {
 	case hostnet.AddrAdded, hostnet.AddrRemoved:
 		n.addrChanged(c.IfIndex, c.Addr, c.Kind == hostnet.AddrAdded)
 	case hostnet.NeighbourChanged:
-		n.moved(hopKey{c.IfIndex, c.Addr}, c.MAC)
+		n.moved(n.peers.move(hopKey{c.IfIndex, c.Addr}, c.MAC))
 	case hostnet.NeighbourLost:
 		if nb := n.peers.find(hopKey{c.IfIndex, c.Addr}); nb != nil {
 			n.seek(nb)
@@ -135,8 +134,9 @@ func (n *NIC) addrChanged(index int, addr netip.Addr, present bool) {
 	}
 }
 
-func (n *NIC) moved(key hopKey, mac wire.MAC) {
-	for _, addr := range n.peers.move(key, mac) {
+// moved tells which peers got another MAC.
+func (n *NIC) moved(addrs []netip.Addr) {
+	for _, addr := range addrs {
 		n.tell(link.Event{Kind: link.PeerMoved, Addr: addr})
 	}
 }
@@ -148,20 +148,29 @@ func (n *NIC) confirm() {
 	}
 }
 
-// seek has the kernel look for a neighbour, aside and one call at a time. Until it is
-// found its peers keep the MAC they have: there is no better one.
+// seek has the kernel look for a neighbour, aside and one call at a time: one that is
+// wanted again meanwhile is looked for again, since it may have been lost after the
+// call saw it. Until it is found its peers keep the MAC they have: there is no better
+// one.
 func (n *NIC) seek(nb *neighbour) {
-	if nb.seeking.Swap(true) {
+	if nb.wanted.Add(1) > 1 {
 		return
 	}
 	n.work.Go(func() {
-		defer nb.seeking.Store(false)
-		ctx, cancel := context.WithTimeout(n.life, patience)
-		defer cancel()
-		if mac, err := n.host.Neighbour(ctx, nb.key.device, nb.key.next); err == nil {
-			n.moved(nb.key, mac)
+		for served := int32(1); served != 0 && n.life.Err() == nil; served = nb.wanted.Add(-served) {
+			n.look(nb)
 		}
 	})
+}
+
+// look has the kernel look for a neighbour once.
+func (n *NIC) look(nb *neighbour) {
+	ctx, cancel := context.WithTimeout(n.life, patience)
+	defer cancel()
+	changes := n.peers.changesOf(nb)
+	if mac, err := n.host.Neighbour(ctx, nb.key.device, nb.key.next); err == nil {
+		n.moved(n.peers.found(nb, mac, changes))
+	}
 }
 
 // tell hands an event on, unless too many wait already.

@@ -4,6 +4,9 @@ package outbox
 // a UDP socket in one (UDP_MAX_SEGMENTS), since Linux 6.10. See [Box.SetSegments].
 const MaxSegments = 128
 
+// OldSegments is MaxSegments before Linux 6.10.
+const OldSegments = 64
+
 // burst is the super-frame that the newest packet belongs to. Its packets are of one
 // size, but for the last, which may be shorter.
 type burst struct {

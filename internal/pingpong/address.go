@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
@@ -64,7 +63,11 @@ func firstDevice(h *hostnet.Handle) (string, error) {
 // choose returns the entry of the index, or for -1 the one that works most likely.
 func choose(table []hostnet.GID, index int) (hostnet.GID, error) {
 	if index < 0 {
-		return preferred(table)
+		usable, err := hostnet.Usable(table)
+		if err != nil {
+			return hostnet.GID{}, err
+		}
+		return hostnet.Preferred(usable), nil
 	}
 	if index >= len(table) {
 		return hostnet.GID{}, fmt.Errorf("there is no GID %d; there are%s", index, list(table))
@@ -73,24 +76,6 @@ func choose(table []hostnet.GID, index int) (hostnet.GID, error) {
 		return g, fmt.Errorf("GID %d, %v, cannot be used: %s; there are%s", index, g.Addr, g.Problem, list(table))
 	}
 	return table[index], nil
-}
-
-// preferred is the table's default entry.
-func preferred(table []hostnet.GID) (hostnet.GID, error) {
-	usable, err := hostnet.Usable(table)
-	if err != nil {
-		return hostnet.GID{}, err
-	}
-	rank := func(g hostnet.GID) int {
-		switch {
-		case g.Addr.Is4():
-			return 0
-		case g.Addr.IsGlobalUnicast():
-			return 1
-		}
-		return 2
-	}
-	return slices.MinFunc(usable, func(a, b hostnet.GID) int { return rank(a) - rank(b) }), nil
 }
 
 // list shows a GID table in one line.

@@ -40,7 +40,7 @@ type Options struct {
 	Events  bool // sleep until completions come, instead of polling
 	Check   bool // look at the data: see data.go
 
-	ServiceLevel uint8 // 0–15; on a VLAN its low three bits are the priority of packets
+	ServiceLevel uint8 // 0–15; its low three bits are the priority in VLAN tags
 
 	// Recorder, unless nil, records every packet. The caller closes it.
 	Recorder *trace.Recorder

@@ -252,11 +252,11 @@ func TestCancelEndsWaitingForMessages(t *testing.T) {
 	for _, events := range []bool{false, true} {
 		a, b := net.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
+		offered := make(chan error, 1)
 		go func() {
-			if _, err := offer(ctx, a, Endpoint{QPN: 5, GID: gid("127.77.0.2")}); err != nil {
-				t.Error(err)
-			}
+			_, err := offer(ctx, a, Endpoint{QPN: 5, GID: gid("127.77.0.2")})
 			cancel()
+			offered <- err
 		}()
 		o := options()
 		o.Addr, o.Events = serverAddr, events
@@ -264,6 +264,7 @@ func TestCancelEndsWaitingForMessages(t *testing.T) {
 		if errors.Is(err, udp.ErrPortInUse) {
 			t.Skip(err)
 		}
+		require.NoError(t, <-offered)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "0 of 50 receives")
 	}

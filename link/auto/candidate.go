@@ -2,7 +2,6 @@ package auto
 
 import (
 	"fmt"
-	"net/netip"
 
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/raw"
@@ -91,13 +90,4 @@ func nativeXDP(p *place) string {
 			p.base.Name, p.base.Name)
 	}
 	return ""
-}
-
-// plain are addresses without zone: the interface says which link-local ones are meant.
-func plain(addrs []netip.Addr) []netip.Addr {
-	out := make([]netip.Addr, len(addrs))
-	for i, a := range addrs {
-		out[i] = a.Unmap().WithZone("")
-	}
-	return out
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/rocinante-rdma/roce/internal/ethtool"
 	"github.com/rocinante-rdma/roce/internal/hostnet"
 )
 
@@ -30,39 +31,26 @@ func survey(ifname string, addrs []netip.Addr) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &place{itf: masterOf(named, all), addrs: plain(addrs)}
+	p := &place{itf: hostnet.OwnerOf(named, all), addrs: plain(addrs)}
 	if p.itf != named {
 		p.detour = fmt.Sprintf("%s belongs to %s, which has the addresses; ", named.Name, p.itf.Name)
 	}
-	p.base = cmp.Or(byIndex(p.itf.Parent, all), p.itf)
+	p.base = cmp.Or(hostnet.Find(p.itf.Parent, all), p.itf)
 	if err := p.findGIDs(); err != nil {
 		return nil, err
 	}
 	tagged := slices.ContainsFunc(p.gids, func(g hostnet.GID) bool { return g.VLAN != 0 })
-	p.untags = tagged && stripsTags(p.base.Name)
+	p.untags = tagged && ethtool.StripsVLAN(p.base.Name)
 	return p, nil
 }
 
-// masterOf is the interface that the addresses belong to: a bond or bridge that has
-// the named one for a member, or that one itself.
-func masterOf(i *hostnet.Interface, all []hostnet.Interface) *hostnet.Interface {
-	for range all { // masters cannot form a ring; a table read while it changes might
-		master := byIndex(i.Master, all)
-		if master == nil {
-			break
-		}
-		i = master
+// plain are addresses without zone: the interface says which link-local ones are meant.
+func plain(addrs []netip.Addr) []netip.Addr {
+	out := make([]netip.Addr, len(addrs))
+	for i, a := range addrs {
+		out[i] = a.Unmap().WithZone("")
 	}
-	return i
-}
-
-// byIndex returns nil if there is no such interface; none has index 0.
-func byIndex(index int, all []hostnet.Interface) *hostnet.Interface {
-	at := slices.IndexFunc(all, func(i hostnet.Interface) bool { return i.Index == index })
-	if at < 0 {
-		return nil
-	}
-	return &all[at]
+	return out
 }
 
 // findGIDs finds the GIDs of the wanted addresses, or the default one.
@@ -76,7 +64,7 @@ func (p *place) findGIDs() error {
 		return err
 	}
 	if len(p.addrs) == 0 {
-		p.gids = []hostnet.GID{standard(usable)}
+		p.gids = []hostnet.GID{hostnet.Preferred(usable)}
 	}
 	for _, a := range p.addrs {
 		at := slices.IndexFunc(usable, func(g hostnet.GID) bool { return g.Addr == a })
@@ -90,17 +78,6 @@ func (p *place) findGIDs() error {
 		}
 	}
 	return nil
-}
-
-// standard is the first IPv4 address, else the first global IPv6 address, else the
-// first.
-func standard(gids []hostnet.GID) hostnet.GID {
-	for _, good := range []func(netip.Addr) bool{netip.Addr.Is4, netip.Addr.IsGlobalUnicast} {
-		if at := slices.IndexFunc(gids, func(g hostnet.GID) bool { return good(g.Addr) }); at >= 0 {
-			return gids[at]
-		}
-	}
-	return gids[0]
 }
 
 func list(gids []hostnet.GID) []netip.Addr {

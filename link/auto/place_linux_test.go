@@ -12,29 +12,6 @@ import (
 	"github.com/rocinante-rdma/roce/simnet"
 )
 
-// All bonds and bridges above an interface are climbed.
-func TestMasterOf(t *testing.T) {
-	all := []hostnet.Interface{
-		{Name: "eth0", Index: 2, Master: 4}, {Name: "eth1", Index: 3},
-		{Name: "bond0", Index: 4, Master: 5}, {Name: "br0", Index: 5},
-		{Name: "odd", Index: 6, Master: 6},
-	}
-	for at, want := range []string{"br0", "eth1", "br0", "br0", "odd"} {
-		require.Equal(t, want, masterOf(&all[at], all).Name)
-	}
-}
-
-// A veth takes tags off; the loopback interface has none to take.
-func TestStripsTags(t *testing.T) {
-	s := newStreet(t)
-	require.NoError(t, s.A.Do(func() error {
-		require.True(t, stripsTags("va"))
-		require.False(t, stripsTags("lo"))
-		require.False(t, stripsTags("nosuch"))
-		return nil
-	}))
-}
-
 // XDP would not see the tags of a VLAN on an interface that takes them off.
 func TestHiddenTagsAreNotForXDP(t *testing.T) {
 	eth := &hostnet.Interface{Name: "eth0"}
@@ -75,16 +52,4 @@ not D: C is preferred for latency: D has a drawback`, c.String())
 
 	_, err = choose(&place{}, Latency, order[:2])
 	require.EqualError(t, err, "A: there is an obstacle\nB does not open")
-}
-
-func TestStandardAddress(t *testing.T) {
-	gids := func(addrs ...string) (g []hostnet.GID) {
-		for _, a := range addrs {
-			g = append(g, hostnet.GID{Addr: netip.MustParseAddr(a)})
-		}
-		return g
-	}
-	require.Equal(t, "10.0.0.1", standard(gids("fe80::1", "10.0.0.1", "fd00::1")).Addr.String())
-	require.Equal(t, "fd00::1", standard(gids("fe80::1", "fd00::1")).Addr.String())
-	require.Equal(t, "fe80::1", standard(gids("fe80::1")).Addr.String())
 }

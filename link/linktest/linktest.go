@@ -76,9 +76,10 @@ func Run(t *testing.T, open func(t *testing.T) Pair) {
 	run(t, open, sleeping)
 }
 
-// RunVirtual is Run for pairs in virtual time, where a world polls its devices and
-// nobody sleeps: their Pass is set.
-func RunVirtual(t *testing.T, open func(t *testing.T) Pair) {
+// RunMoving is Run without the checks of Arm, Park and Wake: for pairs in virtual time,
+// where a world polls its devices and nobody sleeps, and for further forms of a link
+// that sleeps in each as in one for which Run was called.
+func RunMoving(t *testing.T, open func(t *testing.T) Pair) {
 	t.Helper()
 	run(t, open, moving)
 }

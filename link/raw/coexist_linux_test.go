@@ -52,7 +52,7 @@ func TestTheHostLivesOn(t *testing.T) {
 	require.Positive(t, arps, "the table was flushed")
 }
 
-// Packets for port 4791 of which the link's engine knows nothing are not answered by
+// E14: packets for port 4791 of which the link's engine knows nothing are not answered by
 // the kernel; those for another port are, which shows that the test could see it.
 func TestNoICMPErrorLeaves(t *testing.T) {
 	for _, c := range []struct{ name, a, b string }{

@@ -13,6 +13,7 @@ import (
 )
 
 func TestConformance(t *testing.T) {
+	run := linktest.Run // once: all sleep alike
 	for _, c := range []struct {
 		name, a, b string
 		mtu        int
@@ -24,7 +25,7 @@ func TestConformance(t *testing.T) {
 		{"IPv6, MTU 9000, single frames", "fd09::1", "fd09::2", 9000, []Option{NoSuperFrames()}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			linktest.Run(t, func(t *testing.T) linktest.Pair {
+			run(t, func(t *testing.T) linktest.Pair {
 				w := newNetwork(t, c.mtu)
 				a := w.openA(append(c.opts, Addrs(addr(c.a)))...)
 				b := w.openB(append(c.opts, Addrs(addr(c.b)))...)
@@ -34,12 +35,13 @@ func TestConformance(t *testing.T) {
 				}
 			})
 		})
+		run = linktest.RunMoving
 	}
 }
 
 // A kernel that refuses super-frames: the type is one it does not know.
 func TestConformanceWhereSuperFramesAreRefused(t *testing.T) {
-	linktest.Run(t, func(t *testing.T) linktest.Pair {
+	linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
 		w := newNetwork(t, 9000)
 		a, b := w.openA(), w.openB()
 		a.port.gsoType, b.port.gsoType = unknownGSO, unknownGSO
@@ -55,7 +57,7 @@ func TestConformanceWithUDP(t *testing.T) {
 		{"IPv6", "fd09::1", "fd09::2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			linktest.Run(t, func(t *testing.T) linktest.Pair {
+			linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
 				w := newNetwork(t, 9000)
 				u := openUDP(w.b, c.b)
 				receive, _ := u.Buffers()
@@ -63,7 +65,7 @@ func TestConformanceWithUDP(t *testing.T) {
 			})
 		})
 		t.Run(c.name+" back", func(t *testing.T) {
-			linktest.Run(t, func(t *testing.T) linktest.Pair {
+			linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
 				w := newNetwork(t, 9000)
 				a := w.openA(Addrs(addr(c.a)))
 				return linktest.Pair{A: openUDP(w.b, c.b), B: a, Window: window(t, a)}

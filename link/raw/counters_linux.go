@@ -12,10 +12,9 @@ import (
 
 // counters are written under the shard's lock and read by anyone.
 type counters struct {
-	sent, received           atomic.Uint64 // packets, frames
 	superSent, superReceived atomic.Uint64 // super-frames
 
-	wouldBlock, tooBig, refused, down atomic.Uint64
+	wouldBlock, full, tooBig, refused, down atomic.Uint64
 
 	truncated, short, foreignTag, unknownSuper, sockErrors atomic.Uint64
 
@@ -29,7 +28,7 @@ type overrun struct {
 	total uint64
 }
 
-// look asks the socket, unless that is closed.
+// look asks the socket, which must be open.
 func (o *overrun) look(fd int) uint64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,13 +43,14 @@ func (o *overrun) look(fd int) uint64 {
 }
 
 // Counters are the numbers that tell of trouble, if not zero, and those of
-// super-frames. See [nic.Port].
+// super-frames. Any goroutine may call it.
 func (p *port) Counters() (list []link.Counter) {
 	n := &p.count
 	for _, c := range []link.Counter{
 		{Name: "raw: super-frames sent", Value: n.superSent.Load()},
 		{Name: "raw: super-frames received", Value: n.superReceived.Load()},
 		{Name: "raw: send buffer or device queue was full", Value: n.wouldBlock.Load()},
+		{Name: "raw: not sent, the device's queue stayed full", Value: n.full.Load()},
 		{Name: "raw: not sent, larger than the interface's MTU", Value: n.tooBig.Load()},
 		{Name: "raw: not sent, refused by the kernel", Value: n.refused.Load()},
 		{Name: "raw: not sent, the interface was down", Value: n.down.Load()},

@@ -40,7 +40,7 @@ func flush(t testing.TB, q link.Queue) {
 }
 
 // patience ends a test that would hang: no test succeeds by it.
-const patience = 20 * time.Second
+const patience = 2 * time.Minute
 
 // await receives until n packets came, parking in between, and returns copies.
 func await(t testing.TB, q link.Queue, n int) (packets [][]byte) {

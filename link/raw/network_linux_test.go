@@ -20,14 +20,6 @@ type namespace struct {
 	*netns.Netns
 }
 
-func newNamespace(t testing.TB) namespace {
-	t.Helper()
-	n, err := netns.New()
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, n.Close()) })
-	return namespace{t, n}
-}
-
 // do calls f on a thread in the namespace.
 func (ns namespace) do(f func()) {
 	ns.t.Helper()
@@ -83,6 +75,14 @@ func openIn(ns namespace, ifname string, opts ...Option) (l *Link) {
 	})
 	ns.t.Cleanup(func() { require.NoError(ns.t, l.Close()) })
 	return l
+}
+
+// hasten has the kernel give up a neighbour on an interface within milliseconds.
+func hasten(ns namespace, ifname string) {
+	ns.t.Helper()
+	change(ns, func() error {
+		return os.WriteFile("/proc/sys/net/ipv4/neigh/"+ifname+"/retrans_time_ms", []byte("10"), 0)
+	})
 }
 
 // udpLink is a link of the kernel's UDP, which resolves in the namespace of the

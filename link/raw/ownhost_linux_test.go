@@ -23,7 +23,7 @@ func TestConformanceOnOneHost(t *testing.T) {
 		})
 	})
 	t.Run("IPv4 and udp", func(t *testing.T) {
-		linktest.Run(t, func(t *testing.T) linktest.Pair {
+		linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
 			w := newNetwork(t, 1500)
 			return linktest.Pair{A: w.openA(Addrs(addr("10.9.0.1"))), B: openUDP(w.a, "10.9.0.3"), Window: window}
 		})

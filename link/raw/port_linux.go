@@ -24,6 +24,7 @@ type port struct {
 
 	box         outbox.Box[*wire.Template]
 	burst       burst
+	full        int // flushes since the device's queue last had room
 	superFrames atomic.Bool
 	gsoType     uint8 // what a super-frame is called in its virtio header
 	rx          receiver

@@ -47,6 +47,7 @@ func TestOtherInterface(t *testing.T) {
 		up(t, "vd")
 		addAddresses(t, "vc", "10.8.0.1/24", "10.9.0.5/24")
 	})
+	hasten(w.a, "vc")
 	l := w.openA()
 	err := l.Resolve(&wire.Path{Src: addr("10.9.0.1"), Dst: addr("10.8.0.2")})
 	require.ErrorContains(t, err, "leads through vc, not va")

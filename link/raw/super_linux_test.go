@@ -71,6 +71,43 @@ func TestSuperFrameOnTheWire(t *testing.T) {
 	}
 }
 
+// A kernel that refuses many packets in a super-frame gets fewer, and only one that
+// refuses those gets single frames.
+func TestSuperFrameOfTooManyPackets(t *testing.T) {
+	w := newNetwork(t, 1500)
+	l, x := w.openA(), openTap(w.b, "vb")
+	p := resolved(t, l, "10.9.0.1", "10.9.0.2")
+	const n, packet = 100, 12 + 64 + wire.ICRCLen
+	send := func() {
+		for tag := range byte(n) {
+			put(l.queue, p, tag, 64)
+		}
+		flush(t, l.queue)
+	}
+	expect := func(id uint16, packets int) {
+		_, _, f := x.nextRoCE()
+		require.Equal(t, id, f.ID)
+		require.Len(t, f.Payload, packets*packet)
+	}
+	send()
+	expect(0, n)
+
+	for tag := range byte(n) {
+		put(l.queue, p, tag, 64)
+	}
+	l.port.refuseSuperFrame(n)
+	flush(t, l.queue)
+	expect(0, outbox.OldSegments) // as they were numbered before
+	expect(outbox.OldSegments, n-outbox.OldSegments)
+	send()
+	expect(0, outbox.OldSegments)
+	expect(0, n-outbox.OldSegments)
+	require.True(t, l.SuperFrames())
+
+	l.port.refuseSuperFrame(outbox.OldSegments)
+	require.False(t, l.SuperFrames())
+}
+
 // A device that can neither send super-frames nor compute checksums has the kernel do
 // it: then each packet has its identification and a checksum.
 func TestSuperFrameCutByTheKernel(t *testing.T) {

@@ -25,9 +25,11 @@ type burst struct {
 	headers [mmsg.MaxMessages][headersLen]byte
 	iovs    []unix.Iovec // of all messages in a row
 	used    int          // of iovs
+	most    int          // packets in a message
 }
 
 func (b *burst) init() {
+	b.most = outbox.MaxSegments
 	// Each message has its headers, and each packet pieces of its own at most.
 	b.iovs = make([]unix.Iovec, mmsg.MaxMessages+outbox.MaxPieces(outbox.Packets)+mmsg.MaxMessages)
 }
@@ -40,6 +42,9 @@ func (b *burst) build(box *outbox.Box[*wire.Template], first int, super bool, gs
 		packets, size := 1, box.At(first).Size
 		if super {
 			packets, size = box.Burst(first)
+		}
+		if packets > b.most { // all of these are of one size
+			packets, size = b.most, b.most*box.At(first).Size
 		}
 		if bytes += size; bytes > mmsg.MaxBytes {
 			break

@@ -22,10 +22,12 @@ type option struct {
 	what               string
 }
 
-// DF on every packet makes the IPv4 identification 0 and turns what does not fit
-// the path into EMSGSIZE.
+// DF on every packet makes the IPv4 identification 0 and turns what does not fit the
+// interface into EMSGSIZE. PROBE rather than DO: the kernel then believes no ICMP error
+// that says a path is narrower, which anybody can forge and which would silence the
+// connection. Peers agree on the path MTU when they connect.
 var options4 = []option{
-	{unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO, "IP_MTU_DISCOVER"},
+	{unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE, "IP_MTU_DISCOVER"},
 	{unix.SOL_IP, unix.IP_RECVTOS, 1, "IP_RECVTOS"},
 	{unix.SOL_IP, unix.IP_TTL, wire.DefaultHopLimit, "IP_TTL"},
 }
@@ -33,7 +35,7 @@ var options4 = []option{
 // RoCEv2 senders on hardware leave the UDP checksum 0: the ICRC covers more.
 var options6 = []option{
 	{unix.SOL_IPV6, unix.IPV6_V6ONLY, 1, "IPV6_V6ONLY"},
-	{unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"},
+	{unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE, "IPV6_MTU_DISCOVER"},
 	{unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS"},
 	{unix.SOL_IPV6, unix.IPV6_UNICAST_HOPS, wire.DefaultHopLimit, "IPV6_UNICAST_HOPS"},
 	{unix.SOL_UDP, unix.UDP_NO_CHECK6_RX, 1, "UDP_NO_CHECK6_RX"},

@@ -11,7 +11,7 @@ type Stats struct {
 	SuperReceived uint64 // super-frames of them, of two packets or more
 
 	WouldBlock uint64 // times the send buffer was full, so that packets stayed pending
-	TooBig     uint64 // dropped: larger than the MTU the kernel knows for the destination
+	TooBig     uint64 // dropped: larger than the MTU of the interface
 	Refused    uint64 // dropped: the kernel found no route or neighbour, or a firewall said no
 
 	// SuperRefused counts super-frames that the kernel refused as such, so that their
@@ -29,7 +29,7 @@ func (l *Link) Counters() (list []link.Counter) {
 	s := l.Stats()
 	for _, c := range []link.Counter{
 		{Name: "udp: send buffer was full", Value: s.WouldBlock},
-		{Name: "udp: not sent, larger than the path's MTU", Value: s.TooBig},
+		{Name: "udp: not sent, larger than the interface's MTU", Value: s.TooBig},
 		{Name: "udp: not sent, no route, neighbour or permission", Value: s.Refused},
 		{Name: "udp: super-frames refused by the kernel, sent singly", Value: s.SuperRefused},
 		{Name: "udp: super-frames unknown to this kernel", Value: s.SuperUnknown},

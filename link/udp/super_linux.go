@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -13,10 +14,6 @@ import (
 // itself (UDP_SEGMENT): packets of one destination and traffic class, all as long as
 // the first, only the last may be shorter. The kernel, or a device that does it,
 // numbers them: their IPv4 identifications are 0, 1, 2 ….
-
-// oldSegments is how many packets a super-frame may have before Linux 6.10, and
-// outbox.MaxSegments since then.
-const oldSegments = 64
 
 // maxSuperFrame is one byte less than the gso_max_size of a device, from the Ethernet
 // header on. Beyond it the kernel cuts the super-frame before the device, which costs
@@ -64,7 +61,7 @@ func (s superSupport) initBox(b *box, addr netip.Addr) {
 // divide answers an error that may be about a super-frame as such: its packets go
 // singly. A single packet is refused. It returns the number of packets done with.
 //
-// EMSGSIZE speaks of the path's MTU; EINVAL of the number of packets, or of a socket
+// EMSGSIZE speaks of the interface's MTU; EINVAL of the number of packets, or of a socket
 // or (on older kernels) a path MTU that do not allow it; EIO of IPsec, or before
 // Linux 6.11 of a device that computes no checksums.
 func (q *queue) divide(first int, errno syscall.Errno) (done int) {
@@ -74,8 +71,8 @@ func (q *queue) divide(first int, errno syscall.Errno) (done int) {
 	}
 	q.count.superRefused.Add(1)
 	switch {
-	case errno == unix.EINVAL && packets > oldSegments:
-		q.box.SetSegments(oldSegments)
+	case errno == unix.EINVAL && packets > outbox.OldSegments:
+		q.box.SetSegments(outbox.OldSegments)
 	case errno != unix.EMSGSIZE:
 		q.box.At(first).To.single = true
 	}

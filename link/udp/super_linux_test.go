@@ -149,9 +149,9 @@ func TestSuperFramesRefused(t *testing.T) {
 	require.Equal(t, []link.Counter{{Name: "udp: super-frames refused by the kernel, sent singly", Value: 3}}, a.Counters())
 }
 
-// Of a super-frame that is too long for the path's MTU the packets that are not
+// Of a super-frame that is too long for the interface's MTU the packets that are not
 // arrive.
-func TestSuperFrameOverPathMTU(t *testing.T) {
+func TestSuperFrameOverTheMTU(t *testing.T) {
 	enterNamespace(t)
 	lo := up(t, "lo")
 	addAddress(t, lo, "10.9.9.8/32")
@@ -238,7 +238,7 @@ func TestConformanceSingly(t *testing.T) {
 		send, receive bool
 	}{{"receiver without", true, false}, {"sender without", false, true}, {"both without", false, false}} {
 		t.Run(c.name, func(t *testing.T) {
-			linktest.Run(t, func(t *testing.T) linktest.Pair {
+			linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
 				p := conformancePair(t, nextLoopback(), nextLoopback())
 				for _, l := range []link.Link{p.A, p.B} {
 					q := l.(*Link).queue
