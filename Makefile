@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 .DEFAULT_GOAL := help
-.PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench perf \
+.PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench perf bpf \
 	fuzz-short fuzz-long soak-full runs interop interop-full chroot-test clean
 
 # Inputs per fuzz target: of Go's fuzzer in fuzz-short, of the counted driver
@@ -57,14 +57,20 @@ tidy: ## fail if go.mod or go.sum is not what go mod tidy writes
 cross: ## build and vet for other systems; run the tests of the protocol as 32-bit code
 	@scripts/cross
 
+# One package's tests at a time: many of them spin, as RDMA programs do, and a peer that
+# gets no processor for half a second is given up.
 unit: ## every test but interop, in random order; as root also those in network namespaces
-	@p=$$($(packages)); go test -json -shuffle=on $$p | $(report)
+	@p=$$($(packages)); go build $$p; go test -json -p 1 -shuffle=on $$p | $(report)
 
-race: ## the same under the race detector
-	@p=$$($(packages)); go test -json -race -shuffle=on $$p | $(report)
+race: ## the same under the race detector, and with xdp's ledger of frames
+	@p=$$($(packages)); go build -race -tags xdpdebug $$p; \
+		go test -json -race -tags xdpdebug -p 1 -shuffle=on $$p | $(report)
 
 bench-once: ## run every benchmark once, to see that it works
 	@p=$$($(packages)); go test -run '^$$' -bench . -benchtime 1x $$p | grep -vE '^PASS|no test files'
+
+bpf: ## compile the XDP program again: bpf/filter.c (clang 14)
+	go generate ./bpf
 
 fuzz-short: ## Go's fuzzer on every fuzz target, FUZZ_SHORT inputs each
 	@scripts/fuzz $(FUZZ_SHORT)

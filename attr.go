@@ -47,7 +47,7 @@ func (d *Device) Attr() DeviceAttr {
 
 // PortAttr describes the one port of a device [ibv_port_attr].
 type PortAttr struct {
-	State     string // ACTIVE; DOWN while the interface is, or once the device is closed; GONE
+	State     string // ACTIVE; DOWN while the interface is, or once the device is closed; GONE once the interface was deleted
 	LinkMTU   int    // largest IP packet, bytes
 	ActiveMTU int    // largest path MTU that fits it: payload bytes per packet
 	MaxMTU    int    // largest path MTU of any link

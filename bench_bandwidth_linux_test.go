@@ -1,7 +1,6 @@
 package roce_test
 
 import (
-	"net"
 	"sync/atomic"
 	"testing"
 
@@ -24,13 +23,18 @@ func BenchmarkBandwidth(b *testing.B) {
 	b.Run("WRITE/1MiB", func(b *testing.B) { moveMemory(b, roce.OpWrite, mib) })
 	b.Run("READ/64KiB", func(b *testing.B) { moveMemory(b, roce.OpRead, 64*kib) })
 	b.Run("READ/1MiB", func(b *testing.B) { moveMemory(b, roce.OpRead, mib) })
-	b.Run("TCP/64KiB", func(b *testing.B) { moveStream(b, 64*kib) })
-	b.Run("TCP/1MiB", func(b *testing.B) { moveStream(b, mib) })
+	b.Run("TCP/64KiB", func(b *testing.B) { moveStream(b, loopbackPlace, loopbackPlace, 64*kib) })
+	b.Run("TCP/1MiB", func(b *testing.B) { moveStream(b, loopbackPlace, loopbackPlace, mib) })
 	b.Run("UDP/4KiB", func(b *testing.B) { moveDatagrams(b, 4*kib) })
 }
 
 func moveMemory(b *testing.B, op roce.Op, size int) {
 	x, y := newLoopbackPair(b, depth*size, depth)
+	move(b, op, x, y, size)
+}
+
+// move has x do an operation over and over, with all the memory that there is.
+func move(b *testing.B, op roce.Op, x, y *end, size int) {
 	source := map[roce.Op]*end{roce.OpWrite: x, roce.OpRead: y}[op]
 	fill(source.mr.Bytes(), 1)
 	works := make([][]roce.SendWR, depth)
@@ -45,17 +49,8 @@ func moveMemory(b *testing.B, op roce.Op, size int) {
 	requireSame(b, x, y)
 }
 
-func moveStream(b *testing.B, size int) {
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
-	require.NoError(b, err)
-	defer ln.Close()
-	x, err := net.Dial("tcp4", ln.Addr().String())
-	require.NoError(b, err)
-	defer x.Close()
-	y, err := ln.Accept()
-	require.NoError(b, err)
-	defer y.Close()
-
+func moveStream(b *testing.B, one, two place, size int) {
+	x, y := newStream(b, one, two)
 	arrived := make(chan int)
 	go func() {
 		total, buf := 0, make([]byte, size)
@@ -82,7 +77,7 @@ func moveStream(b *testing.B, size int) {
 	for b.Loop() {
 		write()
 	}
-	require.NoError(b, x.(*net.TCPConn).CloseWrite())
+	require.NoError(b, x.CloseWrite())
 	require.Equal(b, sent, <-arrived)
 }
 
@@ -94,7 +89,7 @@ func moveDatagrams(b *testing.B, size int) {
 // floodDatagrams sends datagrams as fast as they go, and returns how many arrived
 // while the benchmark ran.
 func floodDatagrams(b *testing.B, size int) (arrived int) {
-	x, y := newNetConns(b)
+	x, y := newNetConns(b, loopbackPlace, loopbackPlace)
 	var count atomic.Int64
 	go func() {
 		buf := make([]byte, size)

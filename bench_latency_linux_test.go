@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce"
+	"github.com/rocinante-rdma/roce/internal/perfpage/samples"
 )
 
 // stopSize is the length of the message that ends an exchange.
@@ -23,8 +24,8 @@ const stopSize = 1
 func BenchmarkLatency(b *testing.B) {
 	b.Run("SEND/poll", func(b *testing.B) { pingVerbs(b, poll) })
 	b.Run("SEND/wait", func(b *testing.B) { pingVerbs(b, wait) })
-	b.Run("UDP/poll", pingSockets)
-	b.Run("UDP/wait", pingConns)
+	b.Run("UDP/poll", func(b *testing.B) { pingSockets(b, loopbackPlace, loopbackPlace) })
+	b.Run("UDP/wait", func(b *testing.B) { pingConns(b, loopbackPlace, loopbackPlace) })
 }
 
 // talker is one end of an exchange.
@@ -45,18 +46,18 @@ func exchange(b *testing.B, x, y talker) {
 		}
 		answered <- n
 	}()
-	trips := newSamples()
+	trips := samples.New()
 	for b.Loop() {
 		start := time.Now()
 		x.say(smallSize)
 		if x.hear() != smallSize {
 			b.Fatal("the answer has another length")
 		}
-		trips.add(time.Since(start))
+		trips.Add(time.Since(start))
 	}
 	x.say(stopSize)
-	require.Equal(b, trips.n, <-answered)
-	trips.reportHalf(b)
+	require.Equal(b, trips.Count(), <-answered)
+	trips.ReportHalf(b)
 }
 
 // verbs talks by SEND.
@@ -124,8 +125,8 @@ type conn struct {
 	buf [smallSize + datagramOverhead]byte
 }
 
-func pingConns(b *testing.B) {
-	x, y := newNetConns(b)
+func pingConns(b *testing.B, one, two place) {
+	x, y := newNetConns(b, one, two)
 	exchange(b, &conn{UDPConn: x, to: addrPort(y)}, &conn{UDPConn: y, to: addrPort(x)})
 }
 
@@ -147,21 +148,26 @@ type socket struct {
 	buf [smallSize + datagramOverhead]byte
 }
 
-func pingSockets(b *testing.B) {
-	open := func() (*socket, *unix.SockaddrInet4) {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-		require.NoError(b, err)
-		b.Cleanup(func() { unix.Close(fd) })
-		require.NoError(b, unix.Bind(fd, &unix.SockaddrInet4{Addr: anyPort.Addr().As4()}))
-		addr, err := unix.Getsockname(fd)
-		require.NoError(b, err)
-		return &socket{fd: fd}, addr.(*unix.SockaddrInet4)
-	}
-	x, xAddr := open()
-	y, yAddr := open()
+func pingSockets(b *testing.B, one, two place) {
+	x, xAddr := newSocket(b, one)
+	y, yAddr := newSocket(b, two)
 	require.NoError(b, unix.Connect(x.fd, yAddr))
 	require.NoError(b, unix.Connect(y.fd, xAddr))
 	exchange(b, x, y)
+}
+
+func newSocket(b *testing.B, p place) (*socket, *unix.SockaddrInet4) {
+	b.Helper()
+	s := &socket{}
+	require.NoError(b, p.enter(func() (err error) {
+		s.fd, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		return err
+	}))
+	b.Cleanup(func() { unix.Close(s.fd) })
+	require.NoError(b, unix.Bind(s.fd, &unix.SockaddrInet4{Addr: p.addr.As4()}))
+	addr, err := unix.Getsockname(s.fd)
+	require.NoError(b, err)
+	return s, addr.(*unix.SockaddrInet4)
 }
 
 func (s *socket) say(size int) {

@@ -60,7 +60,7 @@ func fetchAdd(b *testing.B) {
 // that come back.
 func echoDatagrams(b *testing.B) {
 	const size = datagramOverhead + 28 // AtomicETH
-	x, y := newNetConns(b)
+	x, y := newNetConns(b, loopbackPlace, loopbackPlace)
 	go func() {
 		buf := make([]byte, size)
 		for {

@@ -1,10 +1,8 @@
 package roce_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,29 +29,6 @@ func wait(b *testing.B, c *roce.CQ, wc []roce.WC) int {
 	n, err := c.Wait(b.Context(), wc)
 	must(err)
 	return n
-}
-
-// samples keeps the newest of the measured times.
-type samples struct {
-	times []time.Duration
-	n     int
-}
-
-func newSamples() *samples { return &samples{times: make([]time.Duration, 1<<20)} }
-
-func (s *samples) add(d time.Duration) {
-	s.times[s.n%len(s.times)] = d
-	s.n++
-}
-
-// reportHalf reports the median and the 99th percentile of half the times: of one
-// way, if the times are of round trips.
-func (s *samples) reportHalf(b *testing.B) {
-	times := s.times[:min(s.n, len(s.times))]
-	slices.Sort(times)
-	for _, p := range []int{50, 99} {
-		b.ReportMetric(float64(times[len(times)*p/100].Nanoseconds())/2000, fmt.Sprintf("p%d-us", p))
-	}
 }
 
 // reportRate reports how many messages there were per second of the benchmark.

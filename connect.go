@@ -99,9 +99,9 @@ func WithTrafficClass(class, hopLimit uint8) ConnectOption {
 	return func(a *QPAttr) { a.TrafficClass, a.HopLimit = class, hopLimit }
 }
 
-// WithServiceLevel sets the service level, 0–15. Where the device's address is on a
-// VLAN its low three bits are the priority in the tags of everything sent; elsewhere
-// there are no tags, and it means nothing.
+// WithServiceLevel sets the service level, 0–15. Its low three bits are the priority in
+// the VLAN tags of everything sent. Without a VLAN a priority other than 0 makes tags
+// with VLAN ID 0; links that write no tags, such as kernel UDP, ignore it.
 func WithServiceLevel(sl uint8) ConnectOption { return func(a *QPAttr) { a.SL = sl } }
 
 // Connect brings the queue pair from RESET or INIT through RTR to RTS, connected

@@ -134,7 +134,7 @@ func (d *Device) watch() {
 	go func() {
 		defer close(d.watched)
 		for e := range w.Events() {
-			d.happened(e)
+			d.happened(e, w.State())
 		}
 	}()
 }
@@ -150,18 +150,21 @@ func portEvent(k link.EventKind) EventKind {
 		return EventGIDChange
 	case link.PeerMoved:
 		return EventPeerMoved
+	default:
+		return EventMTUChanged
 	}
-	return EventMTUChanged
 }
 
 // happened passes one event of the link on. A device whose interface is gone fails
-// its queue pairs: nothing else would end their work.
-func (d *Device) happened(e link.Event) {
-	if e.Kind == link.DeviceGone {
+// its queue pairs: nothing else would end their work. The state tells it even if so much
+// happened that the link kept no event of it.
+func (d *Device) happened(e link.Event, state link.State) {
+	if state == link.Gone {
 		d.shard.Fail(fmt.Errorf("roce: %s: the interface was deleted; close the device and open another", d.Name()))
-		return // and the shard tells
 	}
-	d.events.tell(Event{Kind: portEvent(e.Kind), Port: e})
+	if e.Kind != link.DeviceGone { // that the shard tells
+		d.events.tell(Event{Kind: portEvent(e.Kind), Port: e})
+	}
 }
 
 // failed tells that the device works no more.

@@ -62,6 +62,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for range 1000 {
 		l.events <- link.Event{Kind: link.MTUChanged, MTU: 9000}
 	}
+	l.state = link.Gone
 	for range 3 {
 		l.events <- link.Event{Kind: link.DeviceGone} // there is still room for what is fatal
 	}
@@ -87,8 +88,15 @@ func TestLostFatalEventsAreCounted(t *testing.T) {
 	require.Contains(t, dev.Stats(), roce.Counter{Name: "fatal events lost, nobody took them", Value: 2*300 - 512})
 }
 
-// When the interface is deleted all work is flushed, and who waits is told.
+// When the interface is deleted all work is flushed, and who waits is told: also if
+// the link had no room for that event behind others.
 func TestDeletedInterfaceEndsAllWork(t *testing.T) {
+	for _, kind := range []link.EventKind{link.DeviceGone, link.PortDown} {
+		t.Run(link.Event{Kind: kind}.String(), func(t *testing.T) { deletedInterfaceEndsAllWork(t, kind) })
+	}
+}
+
+func deletedInterfaceEndsAllWork(t *testing.T, told link.EventKind) {
 	dev, l := openWatched(t)
 	pd, err := dev.AllocPD()
 	require.NoError(t, err)
@@ -106,7 +114,8 @@ func TestDeletedInterfaceEndsAllWork(t *testing.T) {
 	_, err = qp.PostSend(roce.SendWR{ID: 2, Op: roce.OpSend, SGE: mr.SGE(0, 8), Flags: roce.Signaled})
 	require.NoError(t, err)
 
-	l.events <- link.Event{Kind: link.DeviceGone}
+	l.state = link.Gone
+	l.events <- link.Event{Kind: told}
 	ids := map[uint64]roce.Status{}
 	for len(ids) < 2 {
 		wc := make([]roce.WC, 4)

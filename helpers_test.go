@@ -35,7 +35,12 @@ const bufferSize = 64 << 10
 
 func newEnd(t testing.TB, w *simnet.World, name, addr string, cfg roce.QPConfig) *end {
 	t.Helper()
-	dev, err := roce.Open(w.Link(name, netip.MustParseAddr(addr)), roce.Manual())
+	return newEndOn(t, w, w.Link(name, netip.MustParseAddr(addr)), cfg)
+}
+
+func newEndOn(t testing.TB, w *simnet.World, l *simnet.Link, cfg roce.QPConfig, opts ...roce.Option) *end {
+	t.Helper()
+	dev, err := roce.Open(l, append(opts, roce.Manual())...)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
 	w.Attach(dev)

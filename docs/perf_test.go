@@ -12,7 +12,7 @@ import (
 // TestPerfPageIsMadeOfTheResults proves that every number of docs/perf.md was
 // measured: the page is what the generator makes of the raw results beside it.
 func TestPerfPageIsMadeOfTheResults(t *testing.T) {
-	raw, err := os.ReadFile("perf/loopback.txt")
+	raw, err := os.ReadFile("perf/results.txt")
 	require.NoError(t, err)
 	results, err := perfpage.Parse(string(raw))
 	require.NoError(t, err)

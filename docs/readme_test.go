@@ -111,7 +111,7 @@ func checkCommands(t *testing.T, uses [][]string, dashes string, help func(name 
 func buildProgram(t *testing.T, pkg string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), filepath.Base(pkg))
-	out, err := exec.Command("go", "build", "-o", program, "./"+filepath.Join(root, pkg)).CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./"+filepath.Join(root, pkg)).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return program
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/netns"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 )
 
@@ -70,7 +71,7 @@ func addAddress(t *testing.T, name, prefix string) {
 	l, err := netlink.LinkByName(name)
 	require.NoError(t, err)
 	require.NoError(t, netlink.LinkSetUp(l))
-	require.NoError(t, testenv.AddAddress(l, prefix))
+	require.NoError(t, netns.AddAddress(l, prefix))
 }
 
 // process is a running example.
@@ -117,7 +118,7 @@ func play(t *testing.T, program string, server, client host, clientArgs ...strin
 func build(t *testing.T, example string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), example)
-	out, err := exec.Command("go", "build", "-o", program, "./"+example).CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", program, "./"+example).CombinedOutput()
 	require.NoError(t, err, string(out))
 	return program
 }

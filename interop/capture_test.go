@@ -10,8 +10,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/trace/decode"
 )
+
+// record records what passes a guest's wire from now on. stop ends that and returns the
+// RoCEv2 packets, which are then in the file.
+func record(t *testing.T, g *guest.Guest, file string) (stop func() []*decode.Packet) {
+	t.Helper()
+	end, err := g.Wire().Record(file)
+	require.NoError(t, err)
+	return func() []*decode.Packet {
+		t.Helper()
+		require.NoError(t, end())
+		require.Zero(t, g.Wire().Overflow(), "frames that our end was too slow for")
+		return readPackets(t, file)
+	}
+}
 
 // readPackets reads the RoCEv2 packets of a capture file.
 func readPackets(t *testing.T, file string) (packets []*decode.Packet) {

@@ -15,11 +15,11 @@ type cell interface {
 	run(t *testing.T, b *bench, w way)
 }
 
-// testCells runs the cells of a suite in each direction and over each family, and returns
-// a row for each.
-func testCells(t *testing.T, l *lab, suite string, cells func(way) []cell) (rows []Row) {
+// testCells runs the cells of a suite in each direction and over each of the families,
+// and returns a row for each.
+func testCells(t *testing.T, l *lab, over []family, suite string, cells func(way) []cell) (rows []Row) {
 	l.watched(t, func() {
-		for _, f := range families {
+		for _, f := range over {
 			b := newBench(t, l, f)
 			for _, w := range ways {
 				rows = append(rows, runCells(t, b, w, suite, cells(w)))
@@ -41,7 +41,7 @@ func runCells(t *testing.T, b *bench, w way, suite string, cells []cell) (row Ro
 			})
 		}
 		require.Equal(t, len(cells), passed, "cells that passed")
-		row = newRow(t, b.g, suite, name, passed, recorded(b.tap.since(mark)))
+		row = b.row(t, suite, name, passed, recorded(b.tap.since(mark)))
 	})
 	return row
 }

@@ -26,8 +26,8 @@ func TestKernel(t *testing.T) {
 				return
 			}
 			t.Run("opcodes", func(t *testing.T) { rows = append(rows, testOpcodes(t, l, lengths)...) })
-			t.Run("failures", func(t *testing.T) { rows = append(rows, testCells(t, l, "failures", failures)...) })
-			t.Run("loss", func(t *testing.T) { rows = append(rows, testCells(t, l, "loss", losses)...) })
+			t.Run("failures", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "failures", failures)...) })
+			t.Run("loss", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "loss", losses)...) })
 		})
 	}
 	if testenv.Full() && !t.Failed() {

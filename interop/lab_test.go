@@ -13,25 +13,43 @@ import (
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/interop/guest"
+	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/trace/decode"
 )
 
 // lab is a guest on a wire, and our device at the other end of it.
 type lab struct {
-	g   *guest.Guest
-	dev *roce.Device
-	tap *wiretap
+	g    *guest.Guest
+	dev  *roce.Device
+	tap  *wiretap
+	over string // the link of our device, if not the wire itself
 }
 
 // newLab boots a kernel, which runs until the test ends.
 func newLab(t *testing.T, k guest.Kernel) *lab {
 	t.Helper()
 	g := guest.BootForTest(t, k, guest.Config{})
-	link, err := g.Wire().Link()
+	l, err := g.Wire().Link()
 	require.NoError(t, err)
-	dev, err := roce.Open(link)
+	return openLab(t, g, l, "")
+}
+
+// openLab opens our device on a link, until the test ends.
+func openLab(t *testing.T, g *guest.Guest, l link.Link, over string) *lab {
+	t.Helper()
+	dev, err := roce.Open(l)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
-	return &lab{g, dev, newWiretap(g.Wire())}
+	return &lab{g, dev, newWiretap(g.Wire()), over}
+}
+
+// row is the result of a suite. One over a link is a case of the link's own suite.
+func (l *lab) row(t *testing.T, suite, name string, passed int, packets []*decode.Packet) Row {
+	t.Helper()
+	if l.over != "" {
+		suite, name = l.over, suite+", "+name
+	}
+	return newRow(t, l.g, suite, name, passed, packets)
 }
 
 // watched runs a suite and holds all of its traffic against the decoder, the ICRC and
@@ -39,16 +57,13 @@ func newLab(t *testing.T, k guest.Kernel) *lab {
 func (l *lab) watched(t *testing.T, suite func()) (seen []*sighting) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "wire.pcap")
-	stop, err := l.g.Wire().Record(file)
-	require.NoError(t, err)
+	stop := record(t, l.g, file)
 	mark := l.tap.mark()
 	suite()
-	require.NoError(t, stop())
+	packets := stop()
 	seen = l.tap.since(mark)
-	require.Zero(t, l.g.Wire().Overflow(), "frames that our end was too slow for")
 	t.Run("capture", func(t *testing.T) {
 		testenv.Need(t, testenv.Tshark)
-		packets := readPackets(t, file)
 		require.NotEmpty(t, packets)
 		requireSoundCapture(t, file, packets)
 	})

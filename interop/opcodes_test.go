@@ -79,7 +79,7 @@ func testOpcodes(t *testing.T, l *lab, lengths []int) (rows []Row) {
 					require.Equal(t, len(cells), passed, "cells that passed")
 					seen := l.tap.since(mark)
 					requireMSNs(t, seen, w, len(cells))
-					rows = append(rows, newRow(t, l.g, "opcodes", w.name+" over "+f.name, passed, recorded(seen)))
+					rows = append(rows, l.row(t, "opcodes", w.name+" over "+f.name, passed, recorded(seen)))
 				})
 			}
 		}

@@ -3,106 +3,17 @@
 package interop
 
 import (
-	"bufio"
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/netip"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/bth"
-	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/trace/decode"
 )
-
-// markerPort is the discard port: a datagram to it ends a capture. All that was on
-// the cable before it is then in the capture.
-const markerPort = 9
-
-// captureTap captures what passes the guest's cable, as the two kernels see it, into
-// a file. stop returns the RoCEv2 packets.
-func captureTap(ctx context.Context, t *testing.T, g *guest.Guest, file string) (stop func() []*decode.Packet) {
-	t.Helper()
-	cmd := g.Netns().Command(ctx, "tcpdump", "-i", guest.TapName, "--immediate-mode", "-B", "32768", "-U", "-w", "-",
-		fmt.Sprintf("udp port 4791 or udp port %d", markerPort))
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	errPipe, err := cmd.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill() }) // has ended, unless the test failed
-	said := bufio.NewReader(errPipe)
-	first, err := said.ReadString('\n')
-	require.NoError(t, err)
-	require.Contains(t, first, "listening on", "tcpdump")
-
-	type capture struct {
-		packets []*decode.Packet
-		err     error
-	}
-	done := make(chan capture, 1)
-	go func() {
-		packets, err := readCapture(out, file, func() error { return cmd.Process.Signal(unix.SIGINT) })
-		done <- capture{packets, err}
-	}()
-	return func() []*decode.Packet {
-		require.NoError(t, g.Netns().Do(sendMarker))
-		c := <-done
-		require.NoError(t, c.err)
-		rest, err := io.ReadAll(said)
-		require.NoError(t, err)
-		require.Contains(t, string(rest), "\n0 packets dropped by kernel", "tcpdump")
-		require.NoError(t, cmd.Wait())
-		return c.packets
-	}
-}
-
-func sendMarker() error {
-	c, err := net.Dial("udp", net.JoinHostPort(guest.GuestIPv4.Addr().String(), fmt.Sprint(markerPort)))
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	_, err = c.Write([]byte("end"))
-	return err
-}
-
-// readCapture reads a capture to its end and copies it to a file. At the marker it
-// calls end.
-func readCapture(r io.Reader, file string, end func() error) (packets []*decode.Packet, err error) {
-	f, err := os.Create(file)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	capture, err := decode.NewReader("tcpdump", io.TeeReader(r, f))
-	if err != nil {
-		return nil, err
-	}
-	for {
-		rec, err := capture.Next()
-		if errors.Is(err, io.EOF) {
-			return packets, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if p := decode.Decode(&rec); p != nil {
-			packets = append(packets, p)
-		} else if err := end(); err != nil {
-			return nil, err
-		}
-	}
-}
 
 // requireSoundCapture fails the test if a packet of either end is broken: by our
 // own decoder, with its ICRC, and by tshark.

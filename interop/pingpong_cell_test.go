@@ -26,7 +26,7 @@ const pingpongPort = 18515
 func (c pingpongCell) run(ctx context.Context, t *testing.T, g *guest.Guest, roci string) pingpongRow {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "cable.pcap")
-	stop := captureTap(ctx, t, g, file)
+	stop := record(t, g, file)
 	var ours, tools string
 	if c.role == "client" {
 		ours, tools = c.runAsClient(ctx, t, g, roci)
@@ -57,27 +57,33 @@ func (c pingpongCell) runAsClient(ctx context.Context, t *testing.T, g *guest.Gu
 	require.NoError(t, err)
 	defer server.Kill()
 	require.NoError(t, g.WaitListening(ctx, pingpongPort))
-	var errs bytes.Buffer
 	// The tool listens on IPv4 only, whichever family its GID is of.
-	cmd := g.Netns().Command(ctx, roci, append(c.rociArgs(), guest.GuestIPv4.Addr().String())...)
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	require.NoError(t, err, "roci: %s%s\nthe tool: %s%s", out, errs.String(), server.Stdout(), server.Stderr())
+	ours = output(t, g.Netns().Command(ctx, roci, append(c.rociArgs(guest.TapName, c.link), guest.GuestIPv4.Addr().String())...))
 	r, err := server.Wait()
 	require.NoError(t, err)
 	requireToolPassed(t, r)
-	return string(out), r.Stdout
+	return ours, r.Stdout
 }
 
 // runAsServer runs roci as the server of the tool.
 func (c pingpongCell) runAsServer(ctx context.Context, t *testing.T, g *guest.Guest, roci string) (ours, tools string) {
 	t.Helper()
-	server := g.Netns().Command(ctx, roci, c.rociArgs()...)
+	server := g.Netns().Command(ctx, roci, c.rociArgs(guest.TapName, c.link)...)
 	out := startServer(t, server)
 	r, err := g.Run(ctx, c.toolCommand()+" "+c.hostAddr().String())
 	require.NoError(t, err, r.Stdout+r.Stderr)
 	requireToolPassed(t, r)
 	return out(), r.Stdout
+}
+
+// output runs a command to its end and returns what it printed.
+func output(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	require.NoError(t, err, "%s\n%s%s", cmd, out, errs.String())
+	return string(out)
 }
 
 // startServer starts roci as a server and returns when it listens; wait returns its
@@ -112,16 +118,21 @@ func (c pingpongCell) flags() string {
 	return fmt.Sprintf("-c -n %d -s %d -m %d", pingpongIters, c.size, c.mtu)
 }
 
-func (c pingpongCell) rociArgs() []string {
-	return append([]string{"pingpong", "--addr", c.hostAddr().String()}, strings.Fields(c.flags())...)
+// rociArgs are the arguments of roci on an interface, over a link.
+func (c pingpongCell) rociArgs(ifname, link string) []string {
+	return append([]string{"pingpong", "--link", link, "--dev", ifname, "-g", strconv.Itoa(c.gid())}, strings.Fields(c.flags())...)
 }
 
 func (c pingpongCell) toolCommand() string {
-	index := guest.GIDIndexIPv4
+	return fmt.Sprintf("ibv_rc_pingpong -d rxe0 -g %d %s", c.gid(), c.flags())
+}
+
+// gid is the index of the family's address, which is the same at both ends.
+func (c pingpongCell) gid() int {
 	if c.family == "IPv6" {
-		index = guest.GIDIndexIPv6
+		return guest.GIDIndexIPv6
 	}
-	return fmt.Sprintf("ibv_rc_pingpong -d rxe0 -g %d %s", index, c.flags())
+	return guest.GIDIndexIPv4
 }
 
 func (c pingpongCell) hostAddr() netip.Addr {

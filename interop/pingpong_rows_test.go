@@ -24,6 +24,7 @@ const (
 // pingpongRow is the result of a cell that passed.
 type pingpongRow struct {
 	Kernel        string `json:"kernel"` // uname -r
+	Link          string `json:"link"`   // of roci
 	Role          string `json:"role"`   // of roci
 	Family        string `json:"family"`
 	LinkMTU       int    `json:"link_mtu"`
@@ -40,7 +41,7 @@ func (c pingpongCell) row(t *testing.T, g *guest.Guest, packets []*decode.Packet
 	t.Helper()
 	again := retransmissions(packets)
 	return pingpongRow{
-		Kernel: release(t, g), Role: c.role, Family: c.family, LinkMTU: c.linkMTU, MTU: c.mtu, Size: c.size,
+		Kernel: release(t, g), Link: c.link, Role: c.role, Family: c.family, LinkMTU: c.linkMTU, MTU: c.mtu, Size: c.size,
 		Iters: pingpongIters, Packets: len(packets), Retransmitted: again[c.hostAddr()] + again[c.guestAddr()],
 		Date: today(), Commit: testedCommit(t),
 	}
@@ -70,12 +71,12 @@ and no failure: an emulated machine is slow to answer at times.
 
 This page is made by `+"`make interop-full`"+` from interop-pingpong.jsonl, which it writes too.
 
-| kernel | roci is the | over | link MTU | path MTU | bytes | packets | sent again | date | commit |
-|---|---|---|---|---|---|---|---|---|---|
+| kernel | link | roci is the | over | link MTU | path MTU | bytes | packets | sent again | date | commit |
+|---|---|---|---|---|---|---|---|---|---|---|
 `, pingpongIters)
 	for _, r := range rows {
-		fmt.Fprintf(&b, "| %s | %s | %s | %d | %d | %d | %d | %d | %s | %s |\n",
-			r.Kernel, r.Role, r.Family, r.LinkMTU, r.MTU, r.Size, r.Packets, r.Retransmitted, r.Date, r.Commit)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %d | %d | %d | %d | %d | %s | %s |\n",
+			r.Kernel, r.Link, r.Role, r.Family, r.LinkMTU, r.MTU, r.Size, r.Packets, r.Retransmitted, r.Date, r.Commit)
 	}
 	return b.Bytes()
 }
@@ -90,7 +91,8 @@ func TestPingpongPageIsOfItsResults(t *testing.T) {
 		require.NoError(t, d.Decode(&r))
 		rows = append(rows, r)
 	}
-	require.Len(t, rows, len(guest.Kernels())*len(pingpongShapes)*len(pingpongRoles)*len(pingpongFamilies))
+	shapes := len(pingpongShapes) + len(pingpongNICLinks)*len(pingpongNIC)
+	require.Len(t, rows, len(guest.Kernels())*shapes*len(pingpongRoles)*len(pingpongFamilies))
 	page, err := os.ReadFile(pingpongPage)
 	require.NoError(t, err)
 	require.Equal(t, string(pingpongTable(rows)), string(page))

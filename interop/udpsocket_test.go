@@ -50,7 +50,7 @@ func TestUDPSocket(t *testing.T) {
 func testUDPSocket(t *testing.T, g *guest.Guest, f family) Row {
 	dir := t.TempDir()
 	cable, traced := filepath.Join(dir, "cable.pcap"), filepath.Join(dir, "trace.pcapng")
-	stop := captureTap(bounded(t), t, g, cable)
+	stop := record(t, g, cable)
 	passed := runTraced(t, g, f, traced)
 	packets := stop()
 	requireSoundCapture(t, cable, packets)

@@ -21,8 +21,9 @@ func (s State) String() string {
 		return "ACTIVE"
 	case Down:
 		return "DOWN"
+	default:
+		return "GONE"
 	}
-	return "GONE"
 }
 
 // EventKind says what changed below a link. In brackets the name of the verbs'
@@ -61,8 +62,9 @@ func (e Event) String() string {
 		return fmt.Sprintf("address %v removed: peers cannot reach it", e.Addr)
 	case PeerMoved:
 		return fmt.Sprintf("the next hop towards %v moved to another MAC", e.Addr)
+	default:
+		return fmt.Sprintf("link MTU changed to %d", e.MTU)
 	}
-	return fmt.Sprintf("link MTU changed to %d", e.MTU)
 }
 
 // Watched is implemented by links that see the host's network change. Any goroutine

@@ -67,7 +67,8 @@ type Queue interface {
 	// Recv receives without blocking and returns the number of entries set in rx.
 	// Frames are lent until Release.
 	Recv(rx []Rx) int
-	// Release gives all frames lent by Recv back.
+	// Release gives all frames lent by Recv back. It need not be called when there are
+	// none.
 	Release()
 
 	// Arm prepares to sleep until a packet arrives, Flush can make progress (if

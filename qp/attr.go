@@ -26,7 +26,7 @@ type Attr struct {
 	DestAddr     netip.Addr
 	TrafficClass uint8 // DSCP and ECN of everything sent
 	HopLimit     uint8 // 0: the default, 64
-	SL           uint8 // service level 0–15: on a VLAN its low three bits are the priority
+	SL           uint8 // service level 0–15: its low three bits are the priority in VLAN tags
 
 	// Responder.
 	RQPSN           bth.PSN // the peer's first request

@@ -49,7 +49,11 @@ func (h *host) chatter(seed uint64) {
 // TestSameSeedSameRun: to the byte; and another seed gives another run.
 func TestSameSeedSameRun(t *testing.T) {
 	seed := testenv.Seed(t)
-	for _, opts := range [][]simnet.LinkOption{nil, {simnet.Bandwidth(25e9), simnet.Queue(16)}} {
+	for _, opts := range [][]simnet.LinkOption{
+		nil,
+		{simnet.Bandwidth(25e9), simnet.Queue(16)},
+		{simnet.SuperFrames(8), simnet.Fragments()},
+	} {
 		first, stats := diary(t, seed, opts...)
 		again, _ := diary(t, seed, opts...)
 		other, _ := diary(t, seed+1, opts...)

@@ -19,8 +19,9 @@ type frame struct {
 	stage    stage
 	from, to *Link // to is nil if no link has the destination address
 	meta     link.Meta
-	buf      []byte // frameSize bytes, more after Inject
+	buf      []byte // frameSize bytes, more after Inject or in a super-frame
 	n        int    // bytes of the UDP payload in buf
+	seg      int    // of a super-frame: bytes per packet
 
 	// Between Reserve and Flush: the sender's payload, and where it goes.
 	gather   [link.MaxSGE][]byte
@@ -91,7 +92,7 @@ func (w *World) frame() *frame {
 // free puts a frame into the pool. Whoever still looks at it sees residue.
 func (w *World) free(f *frame) {
 	wipe(f.bytes())
-	f.from, f.to, f.n = nil, nil, 0
+	f.from, f.to, f.n, f.seg = nil, nil, 0, 0
 	w.spare = append(w.spare, f)
 }
 
@@ -109,7 +110,7 @@ func wipe(b []byte) {
 // duplicate returns a copy of a frame.
 func (w *World) duplicate(f *frame) *frame {
 	g := w.frame()
-	g.from, g.to, g.meta = f.from, f.to, f.meta
+	g.from, g.to, g.meta, g.seg = f.from, f.to, f.meta, f.seg
 	g.set(f.bytes())
 	return g
 }

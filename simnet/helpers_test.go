@@ -1,6 +1,7 @@
 package simnet_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,15 +50,16 @@ func injector(from, to *simnet.Link) func([]byte) error {
 // host is a device that sends packets at given times, answers those that ask for
 // an acknowledgement, and writes down what it receives.
 type host struct {
-	q     link.Queue
-	path  *wire.Path
-	qpn   uint32 // of the peer
-	plan  []shot // in the order of time
-	owed  []shot // what waits for Room
-	check wire.Verifier
-	heard []string
-	times []clock.Time
-	rx    [8]link.Rx
+	q      link.Queue
+	path   *wire.Path
+	qpn    uint32 // of the peer
+	plan   []shot // in the order of time
+	owed   []shot // what waits for Room
+	check  wire.Verifier
+	heard  []string
+	frames [][]string // of them, what came together
+	times  []clock.Time
+	rx     [8]link.Rx
 }
 
 // shot is a packet to be sent.
@@ -125,16 +127,25 @@ func (h *host) send(p bth.Packet, payload []byte) {
 	h.path.Seal(s.ID, s.Head, s.Body[:s.NBody], s.Tail)
 }
 
-// hear writes down a packet: its PSN, "!" if its ICRC is bad, "*" if it is marked.
+// hear writes down a frame.
 func (h *host) hear(rx *link.Rx) {
+	first := len(h.heard)
+	for i, p := range packetsOf(rx) {
+		h.hearPacket(p, i, &rx.Meta)
+	}
+	h.frames = append(h.frames, h.heard[first:])
+}
+
+// hearPacket writes down a packet: its PSN, "!" if its ICRC is bad, "*" if it is
+// marked.
+func (h *host) hearPacket(packet [2][]byte, index int, m *link.Meta) {
 	var p bth.Packet
-	if p.ParseBTH(rx.Frag[0]) != nil {
+	if p.ParseBTH(packet[0]) != nil {
 		h.heard = append(h.heard, "?")
 		return
 	}
 	note := fmt.Sprint(p.PSN)
-	m := rx.Meta
-	bad := h.check.Verify(m.Src, m.Dst, m.SrcPort, m.Flags, m.ID, rx.Frag) == wire.ICRCBad
+	bad := h.verify(packet, index, m) == wire.ICRCBad
 	if bad {
 		note += "!"
 	}
@@ -146,6 +157,32 @@ func (h *host) hear(rx *link.Rx) {
 		answer := bth.Packet{Opcode: bth.RCAcknowledge, PSN: p.PSN, DestQP: h.qpn}
 		h.owed = append(h.owed, shot{packet: answer})
 	}
+}
+
+func (h *host) verify(packet [2][]byte, index int, m *link.Meta) wire.ICRC {
+	if m.IDKnown {
+		return h.check.Verify(m.Src, m.Dst, m.SrcPort, m.Flags, m.ID+uint16(index), packet)
+	}
+	return h.check.Infer(m.Src, m.Dst, m.SrcPort, index, packet)
+}
+
+// packetsOf cuts a frame into its packets.
+func packetsOf(rx *link.Rx) (packets [][2][]byte) {
+	first := len(rx.Frag[0])
+	total := first + len(rx.Frag[1])
+	seg := cmp.Or(rx.Seg, total)
+	for from := 0; from < total; from += seg {
+		to := min(from+seg, total)
+		switch {
+		case to <= first:
+			packets = append(packets, [2][]byte{rx.Frag[0][from:to]})
+		case from >= first:
+			packets = append(packets, [2][]byte{rx.Frag[1][from-first : to-first]})
+		default:
+			packets = append(packets, [2][]byte{rx.Frag[0][from:], rx.Frag[1][:to-first]})
+		}
+	}
+	return packets
 }
 
 // list is what the host has heard, in order.

@@ -39,6 +39,10 @@ type Link struct {
 	limit   int     // packets in the ring
 	buffer  int     // bytes at the switch's port
 
+	joins     int // packets in a super-frame
+	fragments bool
+	hiddenIDs bool
+
 	queue  queue
 	closed bool
 	port   port // the switch's port towards the link
@@ -84,7 +88,7 @@ func newLink(w *World, name string, addr netip.Addr, opts []LinkOption) *Link {
 	}
 	random := rand.NewPCG(w.seed, nameHash(name))
 	l.seed = random.Uint64()
-	l.queue.init(l, uint16(random.Uint64()))
+	l.queue.init(l, random)
 	return l
 }
 
@@ -131,12 +135,15 @@ func (l *Link) Queue() link.Queue { return &l.queue }
 // Inject sends any bytes as the UDP payload of a frame, with headers as given, past
 // the queue and its ring: what a hostile or a broken peer would send. Nothing is
 // checked; payload is copied.
-func (l *Link) Inject(m link.Meta, payload []byte) {
+func (l *Link) Inject(m link.Meta, payload []byte) { l.InjectSuper(m, payload, 0) }
+
+// InjectSuper is Inject of a super-frame, whatever seg says its packets are.
+func (l *Link) InjectSuper(m link.Meta, payload []byte, seg int) {
 	w := l.world
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.frame()
-	f.from, f.meta = l, m
+	f.from, f.meta, f.seg = l, m, seg
 	f.set(payload)
 	w.inject(f)
 }

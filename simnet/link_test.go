@@ -29,6 +29,15 @@ func TestConformance(t *testing.T) {
 		{name: "virtual time, IPv6, MTU 9000", a: v6a, b: v6b, links: []simnet.LinkOption{simnet.MTU(9000)}},
 		{name: "virtual time, queues of 8 at 10 Gbit/s", a: addrA, b: addrB, links: slow},
 		{name: "virtual time, no latency", a: addrA, b: addrB, links: []simnet.LinkOption{simnet.Latency(0)}},
+		{name: "virtual time, super-frames", a: addrA, b: addrB, links: []simnet.LinkOption{simnet.SuperFrames(128)}},
+		{name: "virtual time, super-frames in fragments", a: addrA, b: addrB,
+			links: []simnet.LinkOption{simnet.MTU(4200), simnet.SuperFrames(20), simnet.Fragments()}},
+		{name: "virtual time, super-frames, hidden identifications", a: addrA, b: addrB,
+			links: []simnet.LinkOption{simnet.SuperFrames(128), simnet.HiddenIDs()}},
+		{name: "virtual time, fragments, IPv6", a: v6a, b: v6b, links: []simnet.LinkOption{simnet.MTU(9000), simnet.Fragments()}},
+		{name: "real time, super-frames in fragments", a: addrA, b: addrB,
+			links: []simnet.LinkOption{simnet.Latency(0), simnet.SuperFrames(128), simnet.Fragments()},
+			world: []simnet.Option{simnet.RealTime()}},
 		{name: "real time", a: addrA, b: addrB, links: []simnet.LinkOption{simnet.Latency(0)},
 			world: []simnet.Option{simnet.RealTime()}},
 		{name: "real time, queues of 8 at 10 Gbit/s", a: addrA, b: addrB, links: slow,
@@ -37,7 +46,7 @@ func TestConformance(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			run := linktest.Run
 			if len(c.world) == 0 {
-				run = linktest.RunVirtual
+				run = linktest.RunMoving
 			}
 			run(t, func(t *testing.T) linktest.Pair {
 				w := simnet.New(testenv.Seed(t), c.world...)

@@ -2,6 +2,7 @@ package simnet
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 
 	"github.com/rocinante-rdma/roce/clock"
@@ -15,7 +16,8 @@ type queue struct {
 	link *Link
 
 	// Under the owner's lock.
-	id     uint16   // IPv4 identification of the next packet
+	id     uint16 // IPv4 identification of the next packet
+	dice   *rand.Rand
 	staged []*frame // reserved, or flushed and not taken by the ring
 	lent   []*frame
 
@@ -27,8 +29,8 @@ type queue struct {
 	sleep
 }
 
-func (q *queue) init(l *Link, id uint16) {
-	q.link, q.id = l, id
+func (q *queue) init(l *Link, random *rand.PCG) {
+	q.link, q.id, q.dice = l, uint16(random.Uint64()), rand.New(random)
 	q.sleep.init(q)
 }
 
@@ -106,11 +108,9 @@ func (q *queue) Recv(rx []link.Rx) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.happenDue()
-	n := min(len(rx), q.inbox.len())
-	for i := range rx[:n] {
-		f := q.inbox.pop()
-		q.lent = append(q.lent, f)
-		rx[i] = link.Rx{Frag: [2][]byte{f.bytes()}, Meta: f.meta}
+	n := 0
+	for ; n < len(rx) && q.inbox.len() > 0; n++ {
+		rx[n] = q.next()
 	}
 	return n
 }
@@ -153,6 +153,8 @@ func (r *fifo) push(f *frame) {
 	r.ring[(r.first+r.count)&(len(r.ring)-1)] = f
 	r.count++
 }
+
+func (r *fifo) peek() *frame { return r.ring[r.first] }
 
 func (r *fifo) pop() *frame {
 	f := r.ring[r.first]

@@ -21,8 +21,8 @@ type Path struct {
 	SrcMAC       MAC    // links below IP
 	DstMAC       MAC
 	// VLAN is the 802.1Q tag control information, 0: untagged. The builder sets the
-	// priority bits; the link adds the VLAN ID of Src, or clears it all where Src is
-	// on no VLAN.
+	// priority bits; a link that writes tags adds the VLAN ID of Src, which is 0 where
+	// Src is on no VLAN.
 	VLAN uint16
 
 	// Link is the link's own prepared form (a socket address, a frame template);

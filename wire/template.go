@@ -32,6 +32,9 @@ func (t *Template) Len() int { return t.len }
 // IPOffset is where in them the IP header starts: after Ethernet and VLAN.
 func (t *Template) IPOffset() int { return t.ip }
 
+// SourcePort is the UDP source port.
+func (t *Template) SourcePort() uint16 { return binary.BigEndian.Uint16(t.bytes[t.len-UDPLen:]) }
+
 // Put writes the headers of a packet with a UDP payload of n bytes to b, which must
 // have room for Len bytes. id is the IPv4 identification; IPv6 ignores it. The UDP
 // checksum is 0.

@@ -39,7 +39,7 @@ func TestDemoJSON(t *testing.T) {
 
 func TestDemoErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"--link carrier-pigeon", "choose udp or sim"},
+		{"--link carrier-pigeon", "there are auto, auto:bandwidth, raw, udp, xdp, xdp:copy, xdp:generic, xdp:native, xdp:zerocopy, sim"},
 		{"--size 1048577", "--size 1048577: must be 8 to 1048576"},
 		{"now", `unknown command "now" for "roci demo"`},
 	} {

@@ -41,6 +41,7 @@ Each command tells more with --help.`,
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(newDemo())
+	root.AddCommand(newDevices())
 	root.AddCommand(newPingpong())
 	root.AddCommand(newTrace())
 	return root

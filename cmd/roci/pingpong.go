@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/signal"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/rocinante-rdma/roce/internal/pingpong"
+	"github.com/rocinante-rdma/roce/link"
 )
 
 func newPingpong() *cobra.Command {
@@ -30,11 +33,14 @@ and the tool also -g, since RoCE needs a GID. What the tool does with on-demand
 paging, device memory and time stamps of its device (-o -O -P -j -t -N) has no
 meaning here.
 
-Devices are network interfaces, by name: -d eth0. -g chooses an address of the
-interface, in the order of the kernel's GID table: 0 is the link-local IPv6 address,
-then come IPv4 and then the other IPv6 addresses. -d without -g takes the first
-IPv4 address, else the first global IPv6 address. With neither, nor --addr, the
-address is the one over which the TCP connection to the other end runs.
+Devices are network interfaces, by name: --dev eth0 (--ib-dev means the same). -g
+chooses an address of the interface, in the order of the kernel's GID table: 0 is the
+link-local IPv6 address, then come IPv4 and then the other IPv6 addresses, and then,
+alike, those of VLAN sub-interfaces. --dev without -g takes the first IPv4 address,
+else the first global IPv6 address. With neither, nor --addr, the address is the one
+over which the TCP connection to the other end runs.
+
+` + linkHelp + `
 
 -c: the client sends other data in each message and compares what comes back; the
 server looks, at the end, for the zeros that a client with -c sends at the start of
@@ -42,19 +48,23 @@ each 4096 bytes of its last message. Both work with the tool at the other end: i
 server returns what it gets, and looks for the same zeros. Its client looks at
 nothing that it gets, with or without -c.
 
--l is checked and otherwise without effect: a service level becomes a VLAN priority,
-and the links here send no VLAN tags.`,
+-l: where the link is raw or xdp, the low three bits of the service level are the
+priority in the VLAN tags of all packets; without a VLAN, a priority other than 0 makes
+tags with VLAN ID 0. Other links write no tags, and -l has no effect.`,
 		Example: `  roci pingpong                            a server
   roci pingpong 10.0.0.1                   its client
   roci pingpong -c -n 100 -s 65536 10.0.0.1
   ibv_rc_pingpong -g 1 10.0.0.1            the tool as the client
   roci pingpong --addr fd00::1             a server on this address
+  roci pingpong --link auto 10.0.0.1       over the link with the least latency
+  roci pingpong --link xdp:zerocopy --dev eth0 -g 1 10.0.0.1
   roci pingpong --trace run.pcapng 10.0.0.1 && roci trace --ladder run.pcapng`,
 		Args: atMostOneHost,
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
-			f.o.Hint = func(s string) { fmt.Fprintln(c.ErrOrStderr(), "roci: pingpong:", s) }
+			f.say = func(s string) { fmt.Fprintln(c.ErrOrStderr(), "roci: pingpong:", s) }
+			f.o.Hint = f.say
 			return f.run(ctx, c.OutOrStdout(), args)
 		},
 	}
@@ -78,28 +88,39 @@ type pingpongFlags struct {
 	devicePort, sl     int
 	json               bool
 	trace              string
+
+	say func(string) // what is no part of the report
 }
 
 func (f *pingpongFlags) register(c *cobra.Command) {
 	fs := c.Flags()
 	fs.Uint16VarP(&f.port, "port", "p", pingpong.DefaultPort, "listen on, or connect to, this TCP `port`")
-	fs.StringVarP(&f.device, "ib-dev", "d", "", "use this network `interface`")
+	fs.StringVarP(&f.device, "dev", "d", "", "use this network `interface`; or --ib-dev")
 	fs.IntVarP(&f.devicePort, "ib-port", "i", 1, "use this port `number` of the device; interfaces have one")
 	fs.IntVarP(&f.o.Size, "size", "s", pingpong.DefaultSize, "`bytes` of a message")
 	fs.IntVarP(&f.o.MTU, "mtu", "m", pingpong.DefaultMTU, "path MTU: payload `bytes` of a packet")
 	fs.IntVarP(&f.o.RxDepth, "rx-depth", "r", pingpong.DefaultRxDepth, "`number` of receives to post at a time")
 	fs.IntVarP(&f.o.Iters, "iters", "n", pingpong.DefaultIters, "`number` of exchanges")
-	fs.IntVarP(&f.sl, "sl", "l", 0, "service `level`, 0 to 15")
+	fs.IntVarP(&f.sl, "sl", "l", 0, "service `level`, 0 to 15; see above")
 	fs.BoolVarP(&f.o.Events, "events", "e", false, "sleep until completions come, instead of polling")
 	fs.IntVarP(&f.gid, "gid-idx", "g", -1, "use the address of this `index`; see above")
 	fs.BoolVarP(&f.o.Check, "chk", "c", false, "look at the data that comes; see above")
 	fs.StringVar(&f.addr, "addr", "", "use this local `address`; link-local with %interface")
-	fs.StringVar(&f.link, "link", "udp", "reach the network by this `link`: "+linkNames())
+	fs.StringVar(&f.link, "link", "udp", "reach the network by this `link`; see above")
 	fs.BoolVar(&f.json, "json", false, "print the report as one JSON object")
 	fs.StringVar(&f.trace, "trace", "", "record all packets of this end, with what was done with them and why, in this pcapng `file`")
 	fs.SortFlags = false
-	c.MarkFlagsMutuallyExclusive("addr", "ib-dev")
+	fs.SetNormalizeFunc(toolNames)
+	c.MarkFlagsMutuallyExclusive("addr", "dev")
 	c.MarkFlagsMutuallyExclusive("addr", "gid-idx")
+}
+
+// toolNames lets flags have the tool's names besides ours.
+func toolNames(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == "ib-dev" {
+		name = "dev"
+	}
+	return pflag.NormalizedName(name)
 }
 
 // run does what the flags say.
@@ -144,15 +165,18 @@ func (f *pingpongFlags) play(ctx context.Context, args []string) (*pingpong.Resu
 
 // complete checks the flags and sets the options that need it.
 func (f *pingpongFlags) complete() (err error) {
-	if f.o.Open, err = linkByName(f.link); err != nil {
+	open, err := linkByName(f.link)
+	if err != nil {
 		return err
 	}
+	f.o.Open = func(a netip.Addr) (link.Link, error) { return open(f.device, a, f.say) }
 	if f.devicePort != 1 {
 		return fmt.Errorf("--ib-port %d: a network interface is a device with one port, 1", f.devicePort)
 	}
 	if f.sl < 0 || f.sl > 15 {
 		return fmt.Errorf("--sl %d: must be 0 to 15", f.sl)
 	}
+	f.o.ServiceLevel = uint8(f.sl)
 	if f.addr != "" {
 		if f.o.Addr, err = parseAddr(f.addr); err != nil {
 			return fmt.Errorf("--addr: %w", err)

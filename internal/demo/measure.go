@@ -16,7 +16,7 @@ const (
 // measure does each operation many times, one at a time and then several at once.
 // Nothing is recorded meanwhile; the clock stands still while memory is compared.
 func measure(ctx context.Context, n network, p plan, o Options, res *Result) (err error) {
-	ends, err := openPair(n, p, nil, nil)
+	ends, err := openPair(n, nil, nil)
 	if err != nil {
 		return err
 	}

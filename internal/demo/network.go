@@ -19,32 +19,42 @@ const (
 
 // network is what lies between A and B.
 type network struct {
-	name  string
-	about string // in words
-	note  string // why it is not the one that was tried first
-	open  func(addrA, addrB netip.Addr) (a, b link.Link, err error)
+	name         string
+	about        string // in words
+	note         string // why it is not the one that was tried first
+	addrA, addrB netip.Addr
+	open         func(addrA, addrB netip.Addr) (a, b link.Link, err error)
+	close        func() error
 }
 
 var networks = map[string]network{
-	UDP: {name: UDP, about: "the kernel's UDP, on loopback", open: openUDP},
-	Sim: {name: Sim, about: "a network simulated in this process", open: openSim},
+	UDP: {name: UDP, about: "the kernel's UDP, on loopback", open: openUDP, close: noClose},
+	Sim: {name: Sim, about: "a network simulated in this process", open: openSim, close: noClose},
 }
 
-// choose finds the network with a name; without one it tries UDP, and takes the
-// simulated network, with a note, where that cannot be had on the addresses.
-func choose(name string, addrA, addrB netip.Addr) (network, error) {
-	if n, ok := networks[name]; ok {
-		return n, nil
+func noClose() error { return nil }
+
+// choose finds the network that the options ask for. If they leave it open it tries
+// UDP, and takes the simulated network, with a note, where that cannot be had on the
+// addresses.
+func choose(o Options, addrA, addrB netip.Addr) (network, error) {
+	if o.Link != nil {
+		return newStreet(o.Network, o.Link)
 	}
-	if name != "" {
-		return network{}, fmt.Errorf("--link %q: there is no such network; choose %s or %s", name, UDP, Sim)
+	n, ok := networks[o.Network]
+	switch {
+	case ok:
+	case o.Network != "":
+		return network{}, fmt.Errorf("--link %q: there is no such network; choose %s or %s", o.Network, UDP, Sim)
+	default:
+		n = networks[UDP]
+		if err := tryUDP(addrA, addrB); err != nil {
+			n = networks[Sim]
+			n.note = err.Error()
+		}
 	}
-	if err := tryUDP(addrA, addrB); err != nil {
-		n := networks[Sim]
-		n.note = err.Error()
-		return n, nil
-	}
-	return networks[UDP], nil
+	n.addrA, n.addrB = addrA, addrB
+	return n, nil
 }
 
 // tryUDP says why UDP cannot be had: the addresses, the port, or a route between them

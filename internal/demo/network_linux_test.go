@@ -26,7 +26,7 @@ func TestSimulatesWhereThereIsNoRoute(t *testing.T) {
 	require.NoError(t, err, "the links can be opened")
 	require.NoError(t, linkA.Close())
 	require.NoError(t, linkB.Close())
-	n, err := choose("", a, b)
+	n, err := choose(Options{}, a, b)
 	require.NoError(t, err)
 	require.Equal(t, Sim, n.name)
 	require.Contains(t, n.note, "no route from 127.67.0.2")

@@ -27,8 +27,8 @@ type side struct {
 }
 
 // openPair makes both ends and connects them. Taps may be nil.
-func openPair(n network, p plan, tapA, tapB trace.Tap, opts ...roce.ConnectOption) (*pair, error) {
-	linkA, linkB, err := n.open(p.addrA, p.addrB)
+func openPair(n network, tapA, tapB trace.Tap, opts ...roce.ConnectOption) (*pair, error) {
+	linkA, linkB, err := n.open(n.addrA, n.addrB)
 	if err != nil {
 		return nil, err
 	}

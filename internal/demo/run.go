@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/netip"
 	"time"
+
+	"github.com/rocinante-rdma/roce/link"
 )
 
 // Bounds of Options.Size.
@@ -21,17 +23,21 @@ const timeout = 30 * time.Second
 
 // Options say how the demo is run.
 type Options struct {
-	Network  string       // UDP, Sim, or empty: UDP where it can be had, else Sim
+	Network  string       // UDP, Sim, or empty: UDP where it can be had, else Sim; or the name of Link
+	Link     OpenLink     // what A and B open on the two ends of a veth pair, made for it; nil: see Network
 	Size     int          // bytes of the messages whose throughput is measured
 	Capture  string       // the pcapng file to write; empty: a new temporary one
 	Out      io.Writer    // for the story in words; nil: none
 	Progress func(string) // is told which operation is being measured; nil: nobody
 }
 
+// OpenLink opens a link on a network interface and one of its addresses.
+type OpenLink func(dev string, addr netip.Addr) (link.Link, error)
+
 // plan is what a run does.
 type plan struct {
 	operations   []operation
-	addrA, addrB netip.Addr
+	addrA, addrB netip.Addr    // on loopback or simulated
 	budget       time.Duration // for each of the two series that measure an operation
 }
 
@@ -45,7 +51,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	})
 }
 
-func run(ctx context.Context, o Options, p plan) (*Result, error) {
+func run(ctx context.Context, o Options, p plan) (_ *Result, err error) {
 	if o.Size < MinSize || o.Size > MaxSize {
 		return nil, fmt.Errorf("--size %d: must be %d to %d", o.Size, MinSize, MaxSize)
 	}
@@ -55,14 +61,15 @@ func run(ctx context.Context, o Options, p plan) (*Result, error) {
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
-	n, err := choose(o.Network, p.addrA, p.addrB)
+	n, err := choose(o, p.addrA, p.addrB)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, n.close()) }()
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("not done within %v", timeout))
 	defer cancel()
 
-	res := &Result{Network: n.name, Note: n.note, A: p.addrA, B: p.addrB, Burst: depth}
+	res := &Result{Network: n.name, Note: n.note, A: n.addrA, B: n.addrB, Burst: depth}
 	if err := tell(ctx, n, p, o, res); err != nil {
 		return nil, withCause(ctx, err)
 	}
@@ -74,7 +81,7 @@ func run(ctx context.Context, o Options, p plan) (*Result, error) {
 
 // tell plays all operations and prints their ladders.
 func tell(ctx context.Context, n network, p plan, o Options, res *Result) (err error) {
-	s, err := beginStory(n, p, o.Capture)
+	s, err := beginStory(n, o.Capture)
 	if err != nil {
 		return err
 	}

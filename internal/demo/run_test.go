@@ -62,41 +62,49 @@ func TestEveryOperationOnEveryNetwork(t *testing.T) {
 				t.Skip("package link/udp is for Linux")
 			}
 			o, p := quick(t)
-			var story bytes.Buffer
-			var progress []string
-			o.Network, o.Out, o.Progress = name, &story, func(op string) { progress = append(progress, op) }
-			r, err := run(t.Context(), o, p)
-			require.NoError(t, err, story.String())
-
-			var drawn []string
-			for _, m := range packets.FindAllStringSubmatch(story.String(), -1) {
-				drawn = append(drawn, m[1])
-			}
-			require.Equal(t, wantPackets, drawn, story.String())
-			require.NotContains(t, story.String(), "✗")
-			require.NotContains(t, story.String(), "retransmission")
-			require.Equal(t, len(operations), strings.Count(story.String(), "bytes are where they belong"))
-			for line := range strings.Lines(story.String()) {
-				require.LessOrEqual(t, utf8.RuneCountInString(line), width+1, line)
-			}
-
-			require.Equal(t, name, r.Network)
-			require.Equal(t, 2*len(wantPackets), r.Packets, "each as sent and as received")
-			require.Len(t, r.Operations, len(operations))
-			require.Positive(t, r.Checked)
-			for i, m := range r.Operations {
-				require.Equal(t, operations[i].name, m.Operation)
-				require.Equal(t, operations[i].name, progress[i])
-				require.Positive(t, m.P50)
-				require.GreaterOrEqual(t, m.P99, m.P50)
-				require.Positive(t, m.PerSecond)
-			}
-			var list bytes.Buffer
-			require.NoError(t, decode.Print(&list, r.Capture, decode.Options{}))
-			require.Contains(t, list.String(), fmt.Sprintf("%d frames, %[1]d of them RoCEv2, %[1]d shown.", r.Packets))
-			require.NotContains(t, list.String(), "bad ICRC")
+			o.Network = name
+			requireStory(t, o, p)
 		})
 	}
+}
+
+// requireStory runs the demo and looks at all that it tells.
+func requireStory(t *testing.T, o Options, p plan) *Result {
+	t.Helper()
+	var story bytes.Buffer
+	var progress []string
+	o.Out, o.Progress = &story, func(op string) { progress = append(progress, op) }
+	r, err := run(t.Context(), o, p)
+	require.NoError(t, err, story.String())
+
+	var drawn []string
+	for _, m := range packets.FindAllStringSubmatch(story.String(), -1) {
+		drawn = append(drawn, m[1])
+	}
+	require.Equal(t, wantPackets, drawn, story.String())
+	require.NotContains(t, story.String(), "✗")
+	require.NotContains(t, story.String(), "retransmission")
+	require.Equal(t, len(operations), strings.Count(story.String(), "bytes are where they belong"))
+	for line := range strings.Lines(story.String()) {
+		require.LessOrEqual(t, utf8.RuneCountInString(line), width+1, line)
+	}
+
+	require.Equal(t, o.Network, r.Network)
+	require.Equal(t, 2*len(wantPackets), r.Packets, "each as sent and as received")
+	require.Len(t, r.Operations, len(operations))
+	require.Positive(t, r.Checked)
+	for i, m := range r.Operations {
+		require.Equal(t, operations[i].name, m.Operation)
+		require.Equal(t, operations[i].name, progress[i])
+		require.Positive(t, m.P50)
+		require.GreaterOrEqual(t, m.P99, m.P50)
+		require.Positive(t, m.PerSecond)
+	}
+	var list bytes.Buffer
+	require.NoError(t, decode.Print(&list, r.Capture, decode.Options{}))
+	require.Contains(t, list.String(), fmt.Sprintf("%d frames, %[1]d of them RoCEv2, %[1]d shown.", r.Packets))
+	require.NotContains(t, list.String(), "bad ICRC")
+	return r
 }
 
 // An operation that does anything but what it has to is found out, whichever it is.

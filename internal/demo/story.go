@@ -22,14 +22,14 @@ type story struct {
 
 // beginStory opens the capture and the two ends. Without a name the capture is a
 // new file in the folder for temporary ones.
-func beginStory(n network, p plan, capture string) (s *story, err error) {
+func beginStory(n network, capture string) (s *story, err error) {
 	s = &story{chapters: newChapters()}
 	if s.file, err = createCapture(capture); err != nil {
 		return nil, fmt.Errorf("--out: %w", err)
 	}
 	epoch := time.Now().Add(-time.Duration(clock.Now()))
 	s.recorder = trace.NewRecorder(trace.DefaultBuffer, trace.NewPcapng(s.file, epoch), s.chapters)
-	ends, err := openPair(n, p, s.recorder.Device("A"), s.recorder.Device("B"), patient)
+	ends, err := openPair(n, s.recorder.Device("A"), s.recorder.Device("B"), patient)
 	if err != nil {
 		return nil, errors.Join(err, s.recorder.Close(), s.file.Close())
 	}

@@ -61,7 +61,7 @@ type goPackage struct {
 // little, the same everywhere, and Go.
 func TestRootPackageBringsLittle(t *testing.T) {
 	unwanted := under("github.com/google/gopacket", "github.com/spf13", "github.com/vishvananda",
-		"github.com/stretchr", "pgregory.net", "./xdp", "./bpf", "./link/raw", "./cmd", "testing")
+		"github.com/stretchr", "pgregory.net", "./xdp", "./bpf", "./link/raw", "./link/auto", "./cmd", "testing")
 	for _, system := range []string{"linux", "darwin", "windows"} {
 		deps := dependencies(t, system)
 		t.Logf("%s: %d packages", system, len(deps))

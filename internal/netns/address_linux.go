@@ -20,10 +20,10 @@ func AddAddress(l netlink.Link, prefix string) error {
 		a.Flags = unix.IFA_F_NODAD
 	}
 	routes, done := make(chan netlink.RouteUpdate, 64), make(chan struct{})
-	defer close(done)
 	if err := netlink.RouteSubscribe(routes, done); err != nil {
 		return err
 	}
+	defer unsubscribe(routes, done)
 	if err := netlink.AddrAdd(l, a); err != nil {
 		return err
 	}
@@ -33,6 +33,14 @@ func AddAddress(l netlink.Link, prefix string) error {
 		}
 	}
 	return nil
+}
+
+// unsubscribe ends a subscription of package netlink, and waits for its end: else its
+// descriptor and goroutines stay for a while that nobody knows.
+func unsubscribe[T any](updates <-chan T, done chan<- struct{}) {
+	close(done)
+	for range updates {
+	}
 }
 
 // isLocal reports whether an update makes an address local.

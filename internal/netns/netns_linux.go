@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,12 +41,8 @@ func unshare() (*os.File, error) {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return nil, fmt.Errorf("unshare: %w (run as root, or with CAP_SYS_ADMIN)", err)
 	}
-	lo, err := netlink.LinkByName("lo")
-	if err != nil {
-		return nil, fmt.Errorf("find lo: %w", err)
-	}
-	if err := netlink.LinkSetUp(lo); err != nil {
-		return nil, fmt.Errorf("set lo up: %w", err)
+	if _, err := SetUp("lo"); err != nil {
+		return nil, err
 	}
 	return os.Open(current)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 
 	"github.com/vishvananda/netlink"
 )
@@ -46,6 +47,9 @@ func newHost(itf string, number byte) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := n.Do(noDuplicates); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
 	return &Host{
 		Netns: n, Interface: itf,
 		IPv4: netip.AddrFrom4([4]byte{10, 9, 0, number}),
@@ -53,10 +57,21 @@ func newHost(itf string, number byte) (*Host, error) {
 	}, nil
 }
 
+// noDuplicates makes IPv6 addresses of interfaces to come usable at once, also the
+// link-local ones: nobody else could have them.
+func noDuplicates() error {
+	return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
+}
+
+// distinct is the index of va. The kernel tells at once that an interface has a carrier
+// or lost it if the other end has another index, and else within a second
+// (linkwatch_urgent_event in net/core/link_watch.c).
+const distinct = 1001
+
 // join lays the veth pair and sets both ends up.
 func (s *Street) join(o Options) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name = s.A.Interface
+	attrs.Name, attrs.Index = s.A.Interface, distinct
 	if o.MTU > 0 {
 		attrs.MTU = o.MTU
 	}
@@ -71,16 +86,25 @@ func (s *Street) join(o Options) error {
 	if err := s.A.Do(func() error { return netlink.LinkAdd(veth) }); err != nil {
 		return fmt.Errorf("add a veth pair: %w (the kernel needs CONFIG_VETH)", err)
 	}
-	// Both up first: an address is of no use before its interface has carrier.
-	return errors.Join(s.A.Do(s.A.up), s.B.Do(s.B.up), s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
+	// Both up first: an address is of no use before its interface sends.
+	if err := s.setUp(); err != nil {
+		return err
+	}
+	return errors.Join(s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
 }
 
-func (h *Host) up() error {
-	l, err := netlink.LinkByName(h.Interface)
+func (s *Street) setUp() error {
+	var await func()
+	err := s.A.Do(func() (err error) { _, await, err = SetUpFirst(s.A.Interface); return err })
 	if err != nil {
 		return err
 	}
-	return netlink.LinkSetUp(l)
+	err = s.B.Do(func() error { _, err := SetUp(s.B.Interface); return err })
+	if err != nil {
+		return err
+	}
+	await()
+	return nil
 }
 
 func (h *Host) addAddresses() error {

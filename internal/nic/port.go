@@ -9,7 +9,7 @@ import (
 // which send and receive whole Ethernet frames. [Queue] joins one with the way to
 // peers on the same host, and with parking.
 //
-// Except Sockets, Counters and Close, the methods are called under the shard's lock;
+// Except Sockets and Close, the methods are called under the shard's lock;
 // they mean what those of [link.Queue] with the same names do.
 type Port interface {
 	// Room is the number of packets of maximal size that Reserve takes for certain.
@@ -28,9 +28,6 @@ type Port interface {
 	// readable when Recv has something, writable when Flush can make progress. They
 	// are constant and stay open until Close.
 	Sockets() []int
-	// Counters are what the port dropped, refused and saw fail. Any goroutine may
-	// call it.
-	Counters() []link.Counter
 	// Close closes the sockets. The queue calls it when nothing else is called any
 	// more.
 	Close() error

@@ -6,6 +6,7 @@
 // the median is taken over the rounds: what slows the whole machine down for a while
 // then weighs on both sides of it.
 //
-// results.go reads; spread.go is the arithmetic; tables.go says what is compared
-// with what; page.go and page.md write.
+// results.go reads; spread.go is the arithmetic; tables.go and linktables.go say what
+// is compared with what, prototype.go what a prototype reached; page.go and page.md
+// write.
 package perfpage

@@ -21,7 +21,7 @@ func Page(r *Results) (string, error) {
 	}
 	w := writer{results: r}
 	t, err := template.New("page.md").Option("missingkey=error").Funcs(template.FuncMap{
-		"table": w.table, "noise": w.noise, "join": strings.Join,
+		"table": w.table, "prototype": w.besidePrototype, "noise": w.noise, "join": strings.Join,
 	}).Parse(pageText)
 	if err != nil {
 		return "", err
@@ -34,7 +34,7 @@ func Page(r *Results) (string, error) {
 // checkShown looks for benchmarks that no table has.
 func (r *Results) checkShown() error {
 	shown := make(map[string]bool)
-	for _, t := range tables {
+	for _, t := range r.tables() {
 		for _, row := range t.rows {
 			shown[row.bench] = true
 		}
@@ -54,7 +54,7 @@ type writer struct{ results *Results }
 
 // table writes the table of a name as Markdown.
 func (w *writer) table(name string) (string, error) {
-	t, found := tables[name]
+	t, found := w.results.tables()[name]
 	if !found {
 		return "", fmt.Errorf("there is no table %q", name)
 	}
@@ -112,7 +112,7 @@ func (w *writer) ratio(r row, c column, values []float64) (string, error) {
 // rounds.
 func (w *writer) noise() (string, error) {
 	var all []float64
-	for _, t := range tables {
+	for _, t := range w.results.tables() {
 		for _, row := range t.rows {
 			for _, c := range t.columns {
 				values, err := w.results.values(row.bench, c.unit)

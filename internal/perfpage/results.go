@@ -23,6 +23,13 @@ const (
 	loadKey  = "load"
 )
 
+// WithoutLinksKey begins the line that says why the links were not measured, if they
+// were not.
+const WithoutLinksKey = "without-links"
+
+// WithoutLinks is why the links were not measured, or "".
+func (r *Results) WithoutLinks() string { return r.Config[WithoutLinksKey] }
+
 // Parse reads raw results: Go's benchmark format, where the lines "round: N" and
 // "load: AVERAGE" come before each round.
 func Parse(text string) (*Results, error) {

@@ -23,6 +23,9 @@ func ratios(values, baseline []float64) []float64 {
 	return out
 }
 
+// over divides by one and the same number.
+func (s spread) over(v float64) spread { return spread{s.median / v, s.min / v, s.max / v} }
+
 // relative is the distance of the extremes, in parts of the median.
 func (s spread) relative() float64 {
 	if s.median == 0 {

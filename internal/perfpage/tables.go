@@ -1,5 +1,7 @@
 package perfpage
 
+import "maps"
+
 // A table compares benchmarks by one or more of their values.
 type table struct {
 	subject string // head of the first column
@@ -74,7 +76,16 @@ var engine = table{
 	},
 }
 
-// tables are all there are, by their names in page.md.
-var tables = map[string]table{
+// loopbackTables are by their names in page.md.
+var loopbackTables = map[string]table{
 	"latency": latency, "bandwidth": bandwidth, "datagrams": datagrams, "rate": rate, "engine": engine,
+}
+
+// tables are those of all benchmarks that were to run.
+func (r *Results) tables() map[string]table {
+	all := maps.Clone(loopbackTables)
+	if r.WithoutLinks() == "" {
+		maps.Copy(all, linkTables)
+	}
+	return all
 }

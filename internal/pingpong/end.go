@@ -6,6 +6,7 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/link/auto"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -13,6 +14,7 @@ import (
 type end struct {
 	o    *Options
 	role role
+	link string // what it is
 	dev  *roce.Device
 	cq   *roce.CQ
 	qp   *roce.QP
@@ -40,17 +42,16 @@ func openEnd(o *Options, r role, addr netip.Addr) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
+	e := &end{o: o, role: r, link: auto.Describe(lnk)}
 	var opts []roce.Option
 	if o.Recorder != nil {
-		opts = append(opts, roce.WithTap(o.Recorder.Device(string(r)+", "+lnk.Name())))
+		opts = append(opts, roce.WithTap(o.Recorder.Device(string(r)+", "+e.link)))
 	}
-	dev, err := roce.Open(lnk, opts...)
-	if err != nil {
+	if e.dev, err = roce.Open(lnk, opts...); err != nil {
 		return nil, err
 	}
-	e := &end{o: o, role: r, dev: dev}
 	if err := e.prepare(); err != nil {
-		dev.Close()
+		e.dev.Close()
 		return nil, err
 	}
 	return e, nil
@@ -118,7 +119,7 @@ func (e *end) connect(remote Endpoint) error {
 	return e.qp.Connect(
 		roce.Info{GID: remote.GID.Addr(), QPN: remote.QPN, PSN: uint32(remote.PSN)},
 		roce.WithPathMTU(e.o.MTU), roce.WithReadLimits(1, 1),
-		roce.WithMinRNRTimer(12), roce.WithRetry(14, 7, 7),
+		roce.WithMinRNRTimer(12), roce.WithRetry(14, 7, 7), roce.WithServiceLevel(e.o.ServiceLevel),
 	)
 }
 

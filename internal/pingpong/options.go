@@ -40,6 +40,8 @@ type Options struct {
 	Events  bool // sleep until completions come, instead of polling
 	Check   bool // look at the data: see data.go
 
+	ServiceLevel uint8 // 0–15; its low three bits are the priority in VLAN tags
+
 	// Recorder, unless nil, records every packet. The caller closes it.
 	Recorder *trace.Recorder
 	// Out, unless nil, is where the lines of the report go as soon as they are known.

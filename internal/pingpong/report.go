@@ -10,6 +10,7 @@ import (
 // Result is what a run measured.
 type Result struct {
 	Local, Remote Endpoint
+	Link          string // the local end's, and how it works, such as "xdp eth0, native, copy"
 	Size, Iters   int
 	Elapsed       time.Duration // from the first send to the last completion
 	Checked       int           // messages whose data was looked at
@@ -25,11 +26,13 @@ func (r *Result) mbitPerSec() float64 { return float64(r.bytes()) * 8 / r.usec()
 
 func (r *Result) usecPerIter() float64 { return r.usec() / float64(r.Iters) }
 
-// The lines of the report, in the tool's form.
+// The lines of the report, in the tool's form; that of the link is ours.
 
 func printLocal(w io.Writer, e Endpoint) { fmt.Fprintf(w, "  local address:  %v\n", e) }
 
 func printRemote(w io.Writer, e Endpoint) { fmt.Fprintf(w, "  remote address: %v\n", e) }
+
+func printLink(w io.Writer, name string) { fmt.Fprintf(w, "  link:           %s\n", name) }
 
 func (r *Result) print(w io.Writer) {
 	fmt.Fprintf(w, "%d bytes in %.2f seconds = %.2f Mbit/sec\n", r.bytes(), r.usec()/1e6, r.mbitPerSec())
@@ -48,6 +51,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Local         end     `json:"local"`
 		Remote        end     `json:"remote"`
+		Link          string  `json:"link"`
 		Size          int     `json:"size"`
 		Iters         int     `json:"iters"`
 		Bytes         int64   `json:"bytes"`
@@ -57,7 +61,7 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Checked       int     `json:"checked"`
 		Retransmitted uint64  `json:"retransmitted"`
 	}{
-		ofEnd(r.Local), ofEnd(r.Remote), r.Size, r.Iters, r.bytes(), r.usec() / 1e6,
+		ofEnd(r.Local), ofEnd(r.Remote), r.Link, r.Size, r.Iters, r.bytes(), r.usec() / 1e6,
 		r.mbitPerSec(), r.usecPerIter(), r.Checked, r.Retransmitted,
 	})
 }

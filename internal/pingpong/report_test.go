@@ -52,12 +52,14 @@ func TestReportInJSON(t *testing.T) {
 	b, err := json.Marshal(&Result{
 		Local:  Endpoint{QPN: 17, PSN: 1, GID: gid("10.10.0.3")},
 		Remote: Endpoint{QPN: 18, PSN: 2, GID: gid("fd00::1")},
+		Link:   "xdp eth0, native, copy",
 		Size:   1000, Iters: 4, Elapsed: 2 * time.Millisecond, Checked: 4, Retransmitted: 3,
 	})
 	require.NoError(t, err)
 	require.JSONEq(t, `{
 		"local":  {"lid": 0, "qpn": 17, "psn": 1, "gid": "::ffff:10.10.0.3"},
 		"remote": {"lid": 0, "qpn": 18, "psn": 2, "gid": "fd00::1"},
+		"link": "xdp eth0, native, copy",
 		"size": 1000, "iters": 4, "bytes": 8000, "seconds": 0.002,
 		"mbit_per_sec": 32, "usec_per_iter": 500, "checked": 4, "retransmitted": 3
 	}`, string(b))

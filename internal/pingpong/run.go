@@ -86,6 +86,7 @@ func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote End
 		return nil, err
 	}
 	printRemote(out, remote)
+	printLink(out, e.link)
 	v := volley{end: e, ctx: ctx}
 	defer v.watch()()
 	start := clock.Now()
@@ -93,7 +94,7 @@ func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote End
 		return nil, err
 	}
 	result := &Result{
-		Local: local, Remote: remote, Size: e.o.Size, Iters: e.o.Iters,
+		Local: local, Remote: remote, Link: e.link, Size: e.o.Size, Iters: e.o.Iters,
 		Elapsed: clock.Now().Sub(start), Checked: v.checked, Retransmitted: e.qp.Stats().Retransmitted,
 	}
 	result.print(out)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce"
+	"github.com/rocinante-rdma/roce/internal/netns"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/udp"
@@ -251,11 +252,11 @@ func TestCancelEndsWaitingForMessages(t *testing.T) {
 	for _, events := range []bool{false, true} {
 		a, b := net.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())
+		offered := make(chan error, 1)
 		go func() {
-			if _, err := offer(ctx, a, Endpoint{QPN: 5, GID: gid("127.77.0.2")}); err != nil {
-				t.Error(err)
-			}
+			_, err := offer(ctx, a, Endpoint{QPN: 5, GID: gid("127.77.0.2")})
 			cancel()
+			offered <- err
 		}()
 		o := options()
 		o.Addr, o.Events = serverAddr, events
@@ -263,6 +264,7 @@ func TestCancelEndsWaitingForMessages(t *testing.T) {
 		if errors.Is(err, udp.ErrPortInUse) {
 			t.Skip(err)
 		}
+		require.NoError(t, <-offered)
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "0 of 50 receives")
 	}
@@ -288,11 +290,12 @@ func TestReportComesAsTheRunGoes(t *testing.T) {
 	s, c, err := playBoth(t, here, srv, cli)
 	require.NoError(t, err)
 	lines := strings.Split(out.String(), "\n")
-	require.Len(t, lines, 5)
+	require.Len(t, lines, 6)
 	require.Equal(t, "  local address:  "+s.Remote.String(), lines[0])
 	require.Equal(t, "  remote address: "+c.Remote.String(), lines[1])
-	require.Contains(t, lines[2], "409600 bytes in ")
-	require.Contains(t, lines[3], "50 iters in ")
+	require.Equal(t, "  link:           udp 127.77.0.2", lines[2])
+	require.Contains(t, lines[3], "409600 bytes in ")
+	require.Contains(t, lines[4], "50 iters in ")
 }
 
 func TestOptionsOutOfRange(t *testing.T) {
@@ -353,7 +356,7 @@ func makeNamespace(prefixes []string) (fd int, err error) {
 		return -1, err
 	}
 	for _, p := range prefixes {
-		if err := testenv.AddAddress(lo, p); err != nil {
+		if err := netns.AddAddress(lo, p); err != nil {
 			return -1, err
 		}
 	}

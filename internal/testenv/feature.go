@@ -7,8 +7,9 @@ import (
 	"os/exec"
 )
 
-// Features that a test may need. The fourth, "interop", is interop/guest.Feature:
-// what it takes to make and boot virtual machines is known there.
+// Features that a test may need. Two more are known where they matter: "interop" is
+// interop/guest.Feature, what it takes to make and boot virtual machines; "clang" is
+// the compiler of package bpf.
 var (
 	// Root is the effective user ID 0.
 	Root = Feature{Name: "root", Check: checkRoot}

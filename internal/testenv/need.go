@@ -21,7 +21,7 @@ type Feature struct {
 const requireEnv = "ROCE_TEST_REQUIRE"
 
 // known are the words that ROCE_TEST_REQUIRE may hold.
-var known = []string{"root", "netns", "tshark", "interop"}
+var known = []string{"root", "netns", "tshark", "interop", "clang"}
 
 // Need skips the test unless every feature is there; the message is the missing
 // thing. A feature named in ROCE_TEST_REQUIRE fails the test instead.

@@ -20,6 +20,7 @@ func TestNeedGoesOnWhereNothingIsMissing(t *testing.T) {
 	Need(t, present)
 }
 
+// E11: without root or a kernel module tests skip, and say what they miss.
 func TestMissingFeatureSkipsWithItsReason(t *testing.T) {
 	for _, words := range []string{"", "root", "interop,netns"} {
 		_, required, err := firstMissing(words, []Feature{present, absent})

@@ -20,7 +20,7 @@ import (
 
 // builderVersion is part of an image's identity. Raise it when the way in
 // which images are made changes.
-const builderVersion = "1"
+const builderVersion = "2"
 
 // BuildConfig tells which image Build makes.
 type BuildConfig struct {
@@ -205,7 +205,7 @@ func identity(ctx context.Context, pkgs []Package, t tree) (string, error) {
 		return "", err
 	}
 	fmt.Fprintf(h, "%s %s %s\n%s", builderVersion, runtime.Version(), bytes.TrimSpace(gcc), formatLock(pkgs))
-	fmt.Fprintln(h, bootModules, moreModules)
+	fmt.Fprintln(h, initModules, moreModules)
 	if err := writeCpio(h, t); err != nil {
 		return "", err
 	}

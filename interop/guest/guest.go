@@ -21,8 +21,9 @@ const (
 	// OnWire attaches it to a Wire: the test process sends and receives the
 	// Ethernet frames itself. No privileges needed.
 	OnWire DataLink = iota
-	// OnTap attaches it to a tap device in a new network namespace (Guest.Netns),
-	// in which the test opens its sockets. Root needed.
+	// OnTap joins the Wire to a tap device in a new network namespace (Guest.Netns),
+	// in which the test opens its sockets. The Wire filters and records what passes;
+	// its ReadFrame and Link are not to be used. Root needed.
 	OnTap
 )
 
@@ -33,6 +34,15 @@ type Config struct {
 	// MTU of the data link's two ends, in bytes; 0 means 1500. rxe0's path MTU
 	// is 1024 with 1500, and 4096 with 4500 and more.
 	MTU int
+	// Join is a guest booted with OnTap: this one is attached to its cable as well,
+	// in place of Data, so that the two and the tap device reach each other.
+	Join *Guest
+	// NoRDMA leaves out rdma_rxe, which would take UDP port 4791: a stack of our own
+	// runs in the guest. There is no rxe0 then.
+	NoRDMA bool
+	// ZeroCopy has the data NIC behave as virtio_net needs it for AF_XDP sockets
+	// without copying.
+	ZeroCopy bool
 	// CPUs and MemoryMB are the guest's; 0 means 1 CPU and 512 MB.
 	CPUs, MemoryMB int
 	// Modules are kernel modules to load besides those that RDMA needs.
@@ -56,6 +66,8 @@ type Guest struct {
 	control  *control
 	wire     *Wire
 	netns    *Netns
+	tap      *tap
+	hub      *hub
 	bootTime time.Duration
 
 	closeOnce sync.Once
@@ -96,16 +108,15 @@ func Boot(ctx context.Context, cfg Config) (_ *Guest, err error) {
 	if g.dir, err = os.MkdirTemp("", "roce-guest"); err != nil {
 		return nil, err
 	}
-	nic, err := g.attach(cfg)
+	netdev, err := g.attach(cfg)
 	if err != nil {
 		return nil, err
 	}
-	defer nic.close()
 	if g.control, err = listenControl(); err != nil {
 		return nil, err
 	}
 	start := time.Now()
-	if g.vm, err = startVM(g.vmArgs(cfg, nic), nic.files, filepath.Join(g.dir, qemuLog)); err != nil {
+	if g.vm, err = startVM(g.vmArgs(cfg, netdev), filepath.Join(g.dir, qemuLog)); err != nil {
 		return nil, err
 	}
 	select {
@@ -116,46 +127,43 @@ func Boot(ctx context.Context, cfg Config) (_ *Guest, err error) {
 		return nil, fmt.Errorf("guest: kernel %s did not boot within %.0f s: %w%s", g.image.Release, time.Since(start).Seconds(), ctx.Err(), g.logs())
 	}
 	g.bootTime = time.Since(start)
-	if g.wire != nil {
-		if err := g.wire.connect(); err != nil {
-			return nil, err
-		}
+	if err := g.wire.connect(); err != nil {
+		return nil, err
+	}
+	if g.hub != nil {
+		g.hub.plug(g.wire)
 	}
 	cfg.Log(fmt.Sprintf("guest: kernel %s booted in %.1f s", g.image.Release, g.bootTime.Seconds()))
 	return g, nil
 }
 
-// dataNIC is the host's side of the guest's data NIC, as QEMU takes it.
-type dataNIC struct {
-	netdev string     // -netdev option
-	files  []*os.File // passed to QEMU from descriptor 3 on
-}
-
-func (n dataNIC) close() {
-	for _, f := range n.files {
-		f.Close()
+// attach makes the far end of the data NIC, and returns QEMU's option for it.
+func (g *Guest) attach(cfg Config) (netdev string, err error) {
+	qemu, own := filepath.Join(g.dir, "qemu.sock"), filepath.Join(g.dir, "wire.sock")
+	if g.wire, err = newWire(own, qemu, cfg.MTU); err != nil {
+		return "", err
 	}
-}
-
-// attach makes the far end of the data NIC.
-func (g *Guest) attach(cfg Config) (n dataNIC, err error) {
-	if cfg.Data == OnWire {
-		peer := filepath.Join(g.dir, "qemu.sock")
-		own := filepath.Join(g.dir, "wire.sock")
-		if g.wire, err = newWire(own, peer, cfg.MTU); err != nil {
-			return n, err
+	netdev = "dgram,id=data,local.type=unix,local.path=" + qemu + ",remote.type=unix,remote.path=" + own
+	switch {
+	case cfg.Join != nil:
+		if cfg.Join.hub == nil {
+			return "", errors.New("guest: Config.Join needs a guest that was booted with OnTap")
 		}
-		n.netdev = "dgram,id=data,local.type=unix,local.path=" + peer + ",remote.type=unix,remote.path=" + own
-		return n, nil
+		g.hub = cfg.Join.hub
+	case cfg.Data == OnTap:
+		if g.netns, err = newNetns(); err != nil {
+			return "", err
+		}
+		if g.tap, err = g.netns.addTap(cfg.MTU); err != nil {
+			return "", err
+		}
+		g.hub = &hub{}
+		g.hub.plug(g.tap)
+	default:
+		return netdev, nil
 	}
-	if g.netns, err = newNetns(); err != nil {
-		return n, err
-	}
-	tap, err := g.netns.addTap(cfg.MTU)
-	if err != nil {
-		return n, err
-	}
-	return dataNIC{netdev: "tap,id=data,fd=3", files: []*os.File{tap}}, nil
+	g.wire.SetAddrs() // the tap device's kernel, or the other guest, answers for itself
+	return netdev, nil
 }
 
 // Kernel returns the label of the guest's kernel.
@@ -168,8 +176,7 @@ func (g *Guest) BootTime() time.Duration { return g.bootTime }
 // MTU returns the data link's MTU in bytes.
 func (g *Guest) MTU() int { return g.mtu }
 
-// Wire returns the data link of a guest booted with OnWire, otherwise nil. It
-// is closed by the guest's Close.
+// Wire returns the guest's data link. It is closed by the guest's Close.
 func (g *Guest) Wire() *Wire { return g.wire }
 
 // Netns returns the network namespace of a guest booted with OnTap, otherwise
@@ -212,6 +219,9 @@ func (g *Guest) Close() error {
 		}
 		if g.wire != nil {
 			errs = append(errs, g.wire.Close())
+		}
+		if g.tap != nil {
+			errs = append(errs, g.tap.close())
 		}
 		if g.netns != nil {
 			errs = append(errs, g.netns.close())

@@ -13,16 +13,21 @@ for word in $(cat /proc/cmdline); do
 done
 
 release=$(uname -r)
-while read -r module; do
-	insmod "/lib/modules/$release/$module" || echo "guest: insmod $module failed"
-done <"/lib/modules/$release/boot.load"
+load() {
+	while read -r module; do
+		insmod "/lib/modules/$release/$module" || echo "guest: insmod $module failed"
+	done <"/lib/modules/$release/$1.load"
+}
+load boot
+[ "$rdma" = no ] || load rdma
 for module in $(echo "$modules" | tr , ' '); do
 	modprobe "$module" || echo "guest: modprobe $module failed"
 done
 
 # The NICs are known by their addresses: cc is control, dd is data.
 ip link set lo up
-for dev in /sys/class/net/*; do
+for dev in /sys/class/net/*/; do
+	dev=${dev%/}
 	case $(cat "$dev/address") in
 	52:54:00:cc:*) control=${dev##*/} ;;
 	52:54:00:dd:*) data=${dev##*/} ;;
@@ -46,7 +51,7 @@ while [ "$(cat /sys/class/net/eth0/operstate)" != up ] && [ $tries -lt 250 ]; do
 	sleep 0.02
 done
 hostname guest
-rdma link add rxe0 type rxe netdev eth0 || echo "guest: rdma link add failed"
+[ "$rdma" = no ] || rdma link add rxe0 type rxe netdev eth0 || echo "guest: rdma link add failed"
 
 # The agent connects to the harness; when that is gone there is no use in
 # going on.

@@ -12,17 +12,26 @@ import (
 	"strings"
 )
 
-// bootModules are loaded by init in this order, each after what it depends on.
+// initModules are the lists of what init loads, in this order, each module after
+// what it depends on: those of every guest, and those of RDMA.
+//
 // rdma_rxe of 6.1 asks for crc32 by name when a link is added and refuses the
 // link if it is not loaded yet; newer kernels have it built in.
-var bootModules = []string{
-	"?virtio_pci", "virtio_net", "?crc32_generic", "?crc32-pclmul", "rdma_rxe", "ib_uverbs", "rdma_ucm",
+var initModules = []moduleList{
+	{"boot", []string{"?virtio_pci", "virtio_net"}},
+	{"rdma", []string{"?crc32_generic", "?crc32-pclmul", "rdma_rxe", "ib_uverbs", "rdma_ucm"}},
+}
+
+// moduleList is what /lib/modules/RELEASE/NAME.load lists.
+type moduleList struct {
+	name    string
+	modules []string
 }
 
 // moreModules are there for modprobe. A question mark stands before those that
 // not every kernel has as a module.
 var moreModules = []string{
-	"?af_packet", "veth", "tun", "bridge", "dummy", "macvlan", "8021q",
+	"?af_packet", "veth", "tun", "bridge", "dummy", "macvlan", "8021q", "bonding",
 	"sch_netem", "sch_ingress", "sch_prio", "sch_tbf", "cls_u32", "cls_matchall", "cls_bpf", "act_gact", "act_mirred",
 	"ip_tables", "iptable_filter", "iptable_mangle", "ip6_tables", "ip6table_filter",
 	"xt_statistic", "xt_u32", "xt_length", "xt_tcpudp", "xt_mark", "?xt_DSCP", "?xt_dscp",
@@ -30,8 +39,7 @@ var moreModules = []string{
 }
 
 // addModules copies kernel modules from an unpacked kernel package into the
-// tree, with the list /lib/modules/RELEASE/boot.load of what init loads.
-// moddir is the package's lib/modules/RELEASE, tmp a folder for scratch files.
+// tree, with the lists of what init loads. moddir is the package's lib/modules/RELEASE, tmp a folder for scratch files.
 func addModules(ctx context.Context, t tree, moddir, release, tmp string) error {
 	root := filepath.Join(tmp, "modroot")
 	if err := os.MkdirAll(filepath.Join(root, "lib/modules"), 0o755); err != nil {
@@ -44,32 +52,20 @@ func addModules(ctx context.Context, t tree, moddir, release, tmp string) error 
 	if _, err := run(ctx, "depmod", "-b", root, release); err != nil {
 		return err
 	}
-	boot, err := dependencies(ctx, root, release, bootModules)
-	if err != nil {
-		return err
-	}
-	more, err := dependencies(ctx, root, release, moreModules)
-	if err != nil {
-		return err
-	}
-	stage := filepath.Join(tmp, "stage")
-	dir := filepath.Join(stage, "lib/modules", release)
+	dir := filepath.Join(tmp, "stage", "lib/modules", release)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	var load bytes.Buffer
-	seen := map[string]bool{}
-	for i, path := range append(boot, more...) {
-		name := moduleFile(path)
-		if i < len(boot) {
-			fmt.Fprintln(&load, name)
+	for _, l := range initModules {
+		load, err := stageModules(ctx, root, release, dir, l.modules)
+		if err != nil {
+			return err
 		}
-		if !seen[name] {
-			seen[name] = true
-			if err := stageModule(ctx, path, filepath.Join(dir, name)); err != nil {
-				return err
-			}
-		}
+		text := strings.Join(append(load, ""), "\n")
+		t.file("/lib/modules/"+release+"/"+l.name+".load", []byte(text), 0o644)
+	}
+	if _, err := stageModules(ctx, root, release, dir, moreModules); err != nil {
+		return err
 	}
 	for _, f := range []string{"modules.order", "modules.builtin", "modules.builtin.modinfo"} {
 		if b, err := os.ReadFile(filepath.Join(moddir, f)); err == nil {
@@ -78,10 +74,9 @@ func addModules(ctx context.Context, t tree, moddir, release, tmp string) error 
 			}
 		}
 	}
-	if _, err := run(ctx, "depmod", "-b", stage, release); err != nil {
+	if _, err := run(ctx, "depmod", "-b", filepath.Join(tmp, "stage"), release); err != nil {
 		return err
 	}
-	t.file("/lib/modules/"+release+"/boot.load", load.Bytes(), 0o644)
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -92,6 +87,26 @@ func addModules(ctx context.Context, t tree, moddir, release, tmp string) error 
 		}
 	}
 	return nil
+}
+
+// stageModules copies the named modules and all they depend on into the folder dir,
+// and returns the names of the copies in load order.
+func stageModules(ctx context.Context, root, release, dir string, names []string) (load []string, err error) {
+	files, err := dependencies(ctx, root, release, names)
+	if err != nil {
+		return nil, err
+	}
+	for _, path := range files {
+		name := moduleFile(path)
+		load = append(load, name)
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			continue // of an earlier list
+		}
+		if err := stageModule(ctx, path, filepath.Join(dir, name)); err != nil {
+			return nil, err
+		}
+	}
+	return load, nil
 }
 
 // dependencies returns the files of the named modules and of all they depend

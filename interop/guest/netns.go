@@ -9,13 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// TapName is the name of the tap device in a guest's Netns.
-const TapName = "tap0"
 
 // Netns is a network namespace of the harness with one tap device, TapName,
 // which has HostIPv4, HostIPv6 and HostMAC; the guest's data NIC is its other
@@ -86,55 +82,3 @@ func (n *Netns) Command(ctx context.Context, name string, args ...string) *exec.
 func (n *Netns) Path() string { return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), n.f.Fd()) }
 
 func (n *Netns) close() error { return n.f.Close() }
-
-// addTap makes the tap device and returns its descriptor, with which the
-// device ends.
-func (n *Netns) addTap(mtu int) (tap *os.File, err error) {
-	err = n.Do(func() error {
-		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
-		if err != nil {
-			return fmt.Errorf("guest: open /dev/net/tun: %w", err)
-		}
-		f := os.NewFile(uintptr(fd), "/dev/net/tun")
-		req, err := unix.NewIfreq(TapName)
-		if err != nil {
-			f.Close()
-			return err
-		}
-		req.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI)
-		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
-			f.Close()
-			return fmt.Errorf("guest: make a tap device: %w", err)
-		}
-		if err := configureTap(mtu); err != nil {
-			f.Close()
-			return err
-		}
-		tap = f
-		return nil
-	})
-	return tap, err
-}
-
-// configureTap gives the tap device its addresses. The caller's thread is in
-// the namespace.
-func configureTap(mtu int) error {
-	ip, err := hostPath("ip")
-	if err != nil {
-		return err
-	}
-	for _, args := range [][]string{
-		{"link", "set", "lo", "up"},
-		{"link", "set", TapName, "address", HostMAC.String(), "mtu", fmt.Sprint(mtu)},
-		{"addr", "add", HostIPv4.String(), "dev", TapName},
-		{"-6", "addr", "add", HostIPv6.String(), "dev", TapName, "nodad"},
-		{"link", "set", TapName, "up"},
-	} {
-		// No context: a command started with one may wait on another thread, but
-		// it is the start that must happen on this one, and it does.
-		if out, err := exec.Command(ip, args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("guest: ip %s: %w: %s", strings.Join(args, " "), err, out)
-		}
-	}
-	return nil
-}

@@ -5,6 +5,7 @@ package guest
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,33 +22,46 @@ const (
 
 // vmArgs is QEMU's command line. Measured on two cores without KVM: booting
 // the uncompressed kernel and the kernel parameters from tsc to cryptomgr save
-// half of the boot time. The data NIC offloads nothing, so that every frame on
-// the wire is one packet with its checksums done.
-func (g *Guest) vmArgs(cfg Config, nic dataNIC) []string {
+// half of the boot time.
+func (g *Guest) vmArgs(cfg Config, netdev string) []string {
+	self := cfg.addresses()
 	params := []string{
 		"console=ttyS0 quiet panic=-1 tsc=reliable no_timer_check mitigations=off nokaslr cryptomgr.notests random.trust_cpu=on",
-		"guest.ip4=" + GuestIPv4.String(),
-		"guest.ip6=" + GuestIPv6.String(),
+		"guest.ip4=" + self.ipv4.String(),
+		"guest.ip6=" + self.ipv6.String(),
 		fmt.Sprintf("guest.mtu=%d", cfg.MTU),
 		"guest.ctl=" + controlAddr,
 		fmt.Sprintf("guest.agent=%s:%d", controlGateway, g.control.port()),
 		"guest.token=" + g.control.token,
 		"guest.modules=" + strings.Join(cfg.Modules, ","),
 	}
-	const plain = "csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ufo=off"
+	if cfg.NoRDMA {
+		params = append(params, "guest.rdma=no")
+	}
 	return []string{
 		"-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max",
 		"-smp", fmt.Sprint(cfg.CPUs), "-m", fmt.Sprint(cfg.MemoryMB),
 		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
 		"-kernel", cfg.Image.Vmlinux, "-initrd", cfg.Image.Initramfs,
 		"-append", strings.Join(params, " "),
-		"-netdev", nic.netdev,
-		"-device", "virtio-net-pci,netdev=data,romfile=,mac=" + GuestMAC.String() + "," + plain,
+		"-netdev", netdev,
+		"-device", dataNIC(cfg, self.mac),
 		"-netdev", "user,id=control,ipv6=off",
 		"-device", "virtio-net-pci,netdev=control,romfile=,mac=" + controlMAC,
 		"-serial", "file:" + filepath.Join(g.dir, consoleLog),
 		"-monitor", "none",
 	}
+}
+
+// dataNIC is QEMU's option for the data NIC. It offloads nothing, so that every frame
+// on the wire is one packet with its checksums done.
+func dataNIC(cfg Config, mac net.HardwareAddr) string {
+	nic := "virtio-net-pci,netdev=data,romfile=,mac=" + mac.String() +
+		",csum=off,guest_csum=off,gso=off,guest_tso4=off,guest_tso6=off,guest_ufo=off,host_tso4=off,host_tso6=off,host_ufo=off"
+	if cfg.ZeroCopy {
+		nic += ",iommu_platform=on,disable-legacy=on"
+	}
+	return nic
 }
 
 // vm is a QEMU process.
@@ -62,7 +76,7 @@ type vm struct {
 // That signal (Pdeathsig) comes when the thread that started QEMU ends, not the
 // process; so one goroutine keeps its thread from before the start until QEMU
 // has ended.
-func startVM(args []string, files []*os.File, log string) (*vm, error) {
+func startVM(args []string, log string) (*vm, error) {
 	path, err := hostPath("qemu-system-x86_64")
 	if err != nil {
 		return nil, err
@@ -74,7 +88,6 @@ func startVM(args []string, files []*os.File, log string) (*vm, error) {
 	defer out.Close()
 	v := &vm{cmd: exec.Command(path, args...), done: make(chan struct{})}
 	v.cmd.Stdout, v.cmd.Stderr = out, out
-	v.cmd.ExtraFiles = files
 	v.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	go func() {

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -155,4 +156,40 @@ func TestWireFiltersAndRecords(t *testing.T) {
 	out, err := exec.Command("tshark", "-r", file, "-T", "fields", "-e", "frame.len").CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Contains(t, string(out), "21\n21\n21\n60\n")
+}
+
+// A hub carries a frame from one cable to all others, unchanged even if a filter
+// changes one copy, and forgets a cable that was closed.
+func TestHub(t *testing.T) {
+	var h hub
+	var ends []*Wire
+	for range 3 {
+		in, out := wirePair(t, HostIPv4.Addr(), GuestIPv4.Addr(), 1500)
+		h.plug(in)
+		in.SetFilter(func(d Direction, f []byte) (copies int) {
+			if d == ToGuest {
+				f[0]++
+			}
+			return 1
+		})
+		ends = append(ends, out)
+	}
+	frame := append(make([]byte, 59), 7)
+	for i, from := range ends {
+		require.NoError(t, from.WriteFrame(frame))
+		for j, to := range ends {
+			if i == j {
+				continue
+			}
+			f, err := to.ReadFrame(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, append([]byte{1}, frame[1:]...), f)
+		}
+	}
+	for _, e := range ends {
+		require.Empty(t, e.inbox)
+	}
+	first := h.others(nil)[0].(*Wire)
+	require.NoError(t, first.Close())
+	require.Eventually(t, func() bool { return len(h.others(nil)) == 2 }, 10*time.Second, time.Millisecond)
 }

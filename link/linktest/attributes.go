@@ -48,6 +48,7 @@ func trafficClass(b *bench) {
 	for i := range 16 {
 		s := b.station("A", b.A, b.B)
 		s.path.TrafficClass = uint8(i&3 | i>>2*26<<2)
+		b.noError(b.A.Resolve(&s.path), "Resolve")
 		p := b.packet(uint32(i), headLen, 100, 1)
 		s.send(p, true)
 		got := b.b.recv(1)[0]

@@ -17,6 +17,7 @@ const patience = 20 * time.Second
 type bench struct {
 	*testing.T
 	Pair
+	open   func(*testing.T) Pair // another pair
 	a, b   *station
 	random *rand.Rand
 }
@@ -35,8 +36,9 @@ type station struct {
 	got, want int // packets of the recv under way, for messages
 }
 
-func newBench(t *testing.T, p Pair) *bench {
-	b := &bench{T: t, Pair: p}
+func newBench(t *testing.T, open func(*testing.T) Pair) *bench {
+	p := open(t)
+	b := &bench{T: t, Pair: p, open: open}
 	b.random = rand.New(rand.NewPCG(testenv.Seed(t), 0))
 	t.Cleanup(func() {
 		b.noError(p.A.Close(), "Close of link A")

@@ -48,6 +48,11 @@ func fill(b *bench, to []byte) {
 // len is the length of the UDP payload.
 func (p *packet) len() int { return len(p.head) + len(p.payload) + p.pad + wire.ICRCLen }
 
+// bytes is the UDP payload, but for the ICRC.
+func (p *packet) bytes() []byte {
+	return bytes.Join([][]byte{p.head, p.payload, make([]byte, p.pad)}, nil)
+}
+
 // reserve puts the packet into the link's slot and seals it.
 func (s *station) reserve(p *packet, mustCopy bool) {
 	s.t.Helper()
@@ -142,7 +147,8 @@ func (s *station) verify(m *link.Meta, index int, packet [2][]byte) wire.ICRC {
 // received is a copy of a received packet.
 type received struct {
 	bytes []byte
-	meta  link.Meta
+	meta  link.Meta // of its frame
+	id    uint16    // its own, if meta.IDKnown
 }
 
 // recv receives n packets, checks their ICRC, and gives the frames back.
@@ -158,7 +164,7 @@ func (s *station) recv(n int) (got []received) {
 					s.t.Errorf("link %s: ICRC of packet %d of %d bytes is bad, %+v",
 						s.name, len(got), len(p[0])+len(p[1]), rx.Meta)
 				}
-				got = append(got, received{bytes.Join(p[:], nil), rx.Meta})
+				got = append(got, received{bytes.Join(p[:], nil), rx.Meta, rx.Meta.ID + uint16(index)})
 			})
 		}
 		s.q.Release()

@@ -31,7 +31,9 @@ func TestNoAllocations(t *testing.T) {
 			b.queue.Arm(b.queue.Now().Add(1e9), link.Interest{Rx: true})
 			b.queue.Park()
 			b.queue.Disarm()
-			got += b.queue.Recv(rx)
+			for i := range rx[:b.queue.Recv(rx)] {
+				got += packetsIn(len(rx[i].Frag[0]), rx[i].Seg)
+			}
 		}
 		b.queue.Release()
 		b.queue.Wake()

@@ -4,69 +4,69 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/internal/mmsg"
+	"github.com/rocinante-rdma/roce/internal/outbox"
 )
 
-// Limits of one call: what it copies, and how long it may keep the processor from
-// the Go scheduler.
-const (
-	maxCallBytes = 64 << 10
-	maxCallMsgs  = 32
-)
+// box holds what was reserved and not yet taken by the kernel.
+type box = outbox.Box[destination]
 
-// burst turns consecutive packets into the messages of one sendmmsg call.
+// burst turns consecutive packets into the messages of one sendmmsg call: a
+// super-frame each, or a single packet.
 type burst struct {
-	msgs [maxCallMsgs]mmsghdr
-	iovs [maxCallMsgs][3]unix.Iovec // head, payload, tail; or all in one
+	msgs    [mmsg.MaxMessages]mmsg.Message
+	control [mmsg.MaxMessages]sendControl
+	packets [mmsg.MaxMessages]int // in each message
 
-	control [maxCallMsgs]sendControl
+	// Each message has at most two pieces for each of its packets, and one.
+	pieces [2*outbox.Packets + mmsg.MaxMessages]unix.Iovec
+	used   int
 }
 
 func (b *burst) init(v6 bool) {
-	for i := range b.msgs {
-		b.msgs[i].Iov = &b.iovs[i][0]
+	for i := range b.control {
 		b.control[i].init(v6)
 	}
 }
 
-// build describes packets from index first on, as many as one call takes, and
-// returns the messages: one packet each.
-func (b *burst) build(t *transmitter, first int) []mmsghdr {
-	n, bytes := 0, 0
-	for n < maxCallMsgs && first+n < t.n {
-		pk := &t.packets[first+n]
-		if bytes += pk.size; bytes > maxCallBytes {
+// build describes packets from index first on, as many super-frames as one call
+// takes, and at least one, and returns the messages.
+func (b *burst) build(from *box, first int) []mmsg.Message {
+	n, total := 0, 0
+	for n < mmsg.MaxMessages && first < from.Len() {
+		packets, bytes := from.Burst(first)
+		if total += bytes; total > mmsg.MaxBytes && n > 0 {
 			break
 		}
-		m := &b.msgs[n]
-		m.Name = (*byte)(unsafe.Pointer(&pk.to.name))
-		m.Namelen = pk.to.nameLen
-		m.SetIovlen(describe(&b.iovs[n], t.arena, pk))
-		b.control[n].attach(m, pk.class, pk.hops)
+		b.message(n, from, first, packets)
+		first += packets
 		n++
 	}
 	return b.msgs[:n]
 }
 
+// message makes message i of some packets from index first on.
+func (b *burst) message(i int, from *box, first, packets int) {
+	pk, m := from.At(first), &b.msgs[i]
+	m.Name = (*byte)(unsafe.Pointer(&pk.To.name))
+	m.Namelen = pk.To.nameLen
+	seg := 0
+	if packets > 1 {
+		seg = pk.Size
+	}
+	b.control[i].attach(m, pk.To.class, pk.To.hops, seg)
+	b.packets[i] = packets
+
+	pieces := b.pieces[b.used:]
+	n := from.Pieces(pieces, first, packets)
+	m.Iov = &pieces[0]
+	m.SetIovlen(n)
+	b.used += n
+}
+
 // drop forgets the caller's memory.
-func (b *burst) drop(n int) {
-	for i := range b.iovs[:n] {
-		b.iovs[i][1].Base = nil
-	}
-}
-
-// describe sets the pieces of a packet and returns their number.
-func describe(iov *[3]unix.Iovec, arena []byte, pk *txPacket) int {
-	if pk.gathered == nil {
-		setPiece(&iov[0], arena[pk.off:pk.off+pk.size])
-		return 1
-	}
-	setPiece(&iov[0], arena[pk.off:pk.off+pk.head])
-	setPiece(&iov[1], pk.gathered)
-	setPiece(&iov[2], arena[pk.off+pk.size-pk.tail:pk.off+pk.size])
-	return 3
-}
-
-func setPiece(v *unix.Iovec, b []byte) {
-	v.Base = &b[0]
-	v.SetLen(len(b))
+func (b *burst) drop() {
+	clear(b.pieces[:b.used])
+	b.used = 0
 }

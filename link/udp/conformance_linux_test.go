@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link/linktest"
 	"github.com/rocinante-rdma/roce/wire"
@@ -37,12 +38,12 @@ func conformancePair(t *testing.T, x, y netip.Addr) linktest.Pair {
 	receive, _ := b.Buffers()
 	return linktest.Pair{
 		A: a, B: b,
-		Window: receive / (4 * maxPacket), // the kernel charges more than the bytes
+		Window: receive / (4 * outbox.MaxPacket), // the kernel charges more than the bytes
 		Inject: func(payload []byte) error { return inject(a, b.addr, payload) },
 	}
 }
 
 // inject sends a datagram by a link's socket, past its queue.
 func inject(from *Link, to netip.Addr, payload []byte) error {
-	return unix.Sendto(from.queue.fds.sock, payload, 0, sockaddr(to, wire.Port, 0))
+	return unix.Sendto(from.queue.sock, payload, 0, sockaddr(to, wire.Port, 0))
 }

@@ -16,6 +16,26 @@
 //     kernel refuses is counted and dropped, never a failure of the link: see
 //     [Link.LastRefusal].
 //
-// One packet is one datagram. The link works on Linux only: other systems give no
-// way to know the IPv4 identification that a packet will carry.
+// # Super-frames
+//
+// Packets that are flushed together, go to the same address and have the same length
+// go to the kernel as one message, a super-frame, which it cuts by itself
+// (UDP_SEGMENT, since Linux 4.18) and numbers from 0: the ICRCs are made for that. The
+// last one may be shorter; there are 128 of them at most, 64 before Linux 6.10, and 64
+// KiB. To receivers they are single packets, unless these ask for super-frames too
+// (UDP_GRO, since 5.0), as this link does. Over the loopback interface, a veth pair
+// and network cards that cut by themselves, all packets of a super-frame cost about as
+// much as one. The kernel computes the UDP checksum of what it sends so.
+//
+// Where the kernel, a device or IPsec takes no super-frames, the link notices and
+// sends single packets: see [Stats].SuperRefused and SuperUnknown.
+//
+// # Copies
+//
+// Payload of 4 KiB in one piece goes from the caller's memory to the kernel's, all
+// else by way of the link's. Received packets are the kernel's copy in the link's
+// memory.
+//
+// The link works on Linux only: other systems give no way to know the IPv4
+// identification that a packet will carry.
 package udp

@@ -6,13 +6,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Packets of every shape arrive whole, in order, with their metadata, and with an
-// ICRC that is right for identification 0.
+// ICRC that is right for their place in the super-frame.
 func TestExchange(t *testing.T) {
 	t.Run("IPv4", func(t *testing.T) {
 		a, b := pair(t)
@@ -43,8 +45,9 @@ func exchange(t *testing.T, a, b *Link) {
 		frames, metas := await(b.queue, len(want))
 		for i, f := range frames {
 			m := metas[i]
+			require.True(t, wire.VerifyICRC(m.Src, m.Dst, m.SrcPort, m.Flags, m.ID, [2][]byte{f}), "packet %d", i)
+			m.ID = 0
 			require.Equal(t, link.Meta{Src: a.addr, Dst: b.addr, SrcPort: wire.Port, ECN: class & 3, Flags: wire.DontFragment}, m)
-			require.True(t, wire.VerifyICRC(m.Src, m.Dst, m.SrcPort, m.Flags, 0, [2][]byte{f}), "packet %d", i)
 			end := len(f) - 4 - (-len(want[i]) & 3)
 			require.Equal(t, want[i], append([]byte{}, f[end-len(want[i]):end]...))
 		}
@@ -59,25 +62,42 @@ func TestForeignDatagrams(t *testing.T) {
 	c, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(l.addr, wire.Port)))
 	require.NoError(t, err)
 	defer c.Close()
-	for _, n := range []int{0, frameSize, frameSize + 1, 60000, 1} {
+	for _, n := range []int{0, outbox.MaxPacket, outbox.MaxPacket + 1, 65507, 1} {
 		_, err := c.Write(make([]byte, n))
 		require.NoError(t, err)
 	}
 	frames, _ := await(l.queue, 3)
 	require.Len(t, frames[0], 0)
-	require.Len(t, frames[1], frameSize)
+	require.Len(t, frames[1], outbox.MaxPacket)
 	require.Len(t, frames[2], 1)
-	require.Equal(t, uint64(2), l.Stats().Truncated)
+	require.Equal(t, uint64(2), l.Stats().TooLong)
 	require.Equal(t, uint64(3), l.Stats().Received)
+
+	// The same for the packets of super-frames.
+	raw, err := c.SyscallConn()
+	require.NoError(t, err)
+	for _, f := range []struct{ seg, size int }{{outbox.MaxPacket + 1, 3 * outbox.MaxPacket}, {10, 35}} {
+		require.NoError(t, raw.Control(func(fd uintptr) {
+			require.NoError(t, unix.SetsockoptInt(int(fd), unix.SOL_UDP, unix.UDP_SEGMENT, f.seg))
+		}))
+		_, err = c.Write(make([]byte, f.size))
+		require.NoError(t, err)
+	}
+	frames, _ = await(l.queue, 4)
+	require.Len(t, frames[2], 10)
+	require.Len(t, frames[3], 5)
+	require.Equal(t, uint64(2+3), l.Stats().TooLong)
+	require.Equal(t, uint64(3+4), l.Stats().Received)
+	require.Equal(t, uint64(1), l.Stats().SuperReceived)
 }
 
 // Frames lent stay untouched until Release, and Recv lends no more than there are.
 func TestLentFrames(t *testing.T) {
 	a, b := pair(t)
 	p := path(t, a, b)
-	const sent = 2*rxFrames + 10
+	const sent = 4*rxFrames + 10
 	for i := range sent {
-		put(a.queue, p, 12, byte(i), nil, 0, true)
+		put(a.queue, p, 12+i%2, byte(i), nil, 0, true) // lengths that make frames of two
 		if a.queue.Room() == 0 || i == sent-1 {
 			flush(t, a.queue)
 		}
@@ -95,26 +115,26 @@ func TestLentFrames(t *testing.T) {
 		}
 		require.NotEmpty(t, lent)
 		require.LessOrEqual(t, len(lent), rxFrames)
-		for _, f := range lent {
-			require.Equal(t, byte(next), f.Frag[0][0])
-			next++
+		for i := range lent {
+			for _, p := range packetsOf(&lent[i]) {
+				require.Equal(t, byte(next), p[0])
+				next++
+			}
 		}
 		b.queue.Release()
 	}
 	require.Equal(t, sent, next)
 }
 
-// A receive buffer that overflows shows in the statistics.
+// A receive buffer that overflows shows in the statistics, a super-frame as one.
 func TestOverrun(t *testing.T) {
 	a, b := pair(t)
 	p := path(t, a, b)
 	receive, _ := b.Buffers()
 	payload := make([]byte, 4096)
-	total := uint64(0)
-	for range receive/len(payload)/txPackets + 1 {
+	for range receive/len(payload)/outbox.Packets + 1 {
 		for a.queue.Room() > 0 {
 			put(a.queue, p, 12, 1, [][]byte{payload}, 0, false)
-			total++
 		}
 		flush(t, a.queue)
 	}
@@ -124,5 +144,5 @@ func TestOverrun(t *testing.T) {
 	}
 	s := b.Stats()
 	require.Positive(t, s.Overrun)
-	require.Equal(t, total, s.Received+s.Overrun)
+	require.Equal(t, a.Stats().SuperSent, s.SuperReceived+s.Overrun)
 }

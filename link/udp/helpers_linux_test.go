@@ -1,9 +1,11 @@
 package udp
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,14 +74,27 @@ func flush(t testing.TB, q *queue) {
 	require.Zero(t, pending)
 }
 
-// await receives until n frames came, parking in between, and returns copies.
-func await(q *queue, n int) (frames [][]byte, metas []link.Meta) {
+// packetsOf cuts a frame into its packets.
+func packetsOf(f *link.Rx) [][]byte {
+	if f.Seg == 0 {
+		return [][]byte{f.Frag[0]}
+	}
+	return slices.Collect(slices.Chunk(f.Frag[0], f.Seg))
+}
+
+// await receives until n packets came, parking in between, and returns copies of
+// them; with each the metadata of its frame, and its place there as identification.
+func await(q *queue, n int) (packets [][]byte, metas []link.Meta) {
 	rx := make([]link.Rx, 64)
-	for len(frames) < n {
+	for len(packets) < n {
 		got := q.Recv(rx)
-		for _, f := range rx[:got] {
-			frames = append(frames, append([]byte{}, f.Frag[0]...))
-			metas = append(metas, f.Meta)
+		for i := range rx[:got] {
+			for id, p := range packetsOf(&rx[i]) {
+				packets = append(packets, bytes.Clone(p))
+				meta := rx[i].Meta
+				meta.ID = uint16(id)
+				metas = append(metas, meta)
+			}
 		}
 		q.Release()
 		if got == 0 {
@@ -88,5 +103,5 @@ func await(q *queue, n int) (frames [][]byte, metas []link.Meta) {
 			q.Disarm()
 		}
 	}
-	return frames, metas
+	return packets, metas
 }

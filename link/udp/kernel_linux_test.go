@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -77,10 +78,11 @@ func TestExchangeLinkLocal(t *testing.T) {
 func TestSendBufferFull(t *testing.T) {
 	enterNamespace(t)
 	va, vb := addVeth(t)
+	require.NoError(t, setChecksumming(va.Attrs().Name, false)) // the wire shall see single packets
 	seen := sniff(t, vb)
 	a := open(t, addr("10.9.0.1"))
 	q := a.queue
-	require.NoError(t, unix.SetsockoptInt(q.fds.sock, unix.SOL_SOCKET, unix.SO_SNDBUF, 20_000))
+	require.NoError(t, unix.SetsockoptInt(q.sock, unix.SOL_SOCKET, unix.SO_SNDBUF, 20_000))
 	p := &wire.Path{Dst: addr("10.9.0.2")}
 	require.NoError(t, a.Resolve(p))
 
@@ -97,7 +99,7 @@ func TestSendBufferFull(t *testing.T) {
 	require.Positive(t, pending)
 	require.Equal(t, uint64(1), a.Stats().WouldBlock)
 	require.Equal(t, uint64(40-pending), a.Stats().Sent)
-	require.Equal(t, txPackets-pending, q.Room())
+	require.Equal(t, outbox.Packets-pending, q.Room())
 	t.Logf("%d of 40 packets pending", pending)
 	for _, m := range memory {
 		clear(m)
@@ -109,8 +111,7 @@ func TestSendBufferFull(t *testing.T) {
 	q.Disarm()
 	require.GreaterOrEqual(t, q.Now(), until, "no room: the deadline ends the park")
 
-	require.NoError(t, netlink.NeighSet(&netlink.Neigh{
-		LinkIndex: va.Attrs().Index, IP: net.ParseIP("10.9.0.2"), HardwareAddr: vb.Attrs().HardwareAddr, State: netlink.NUD_PERMANENT}))
+	addNeighbour(t, va, vb, addr("10.9.0.2"))
 	for pending > 0 {
 		q.Arm(clock.Never, link.Interest{Tx: true})
 		q.Park()
@@ -124,7 +125,7 @@ func TestSendBufferFull(t *testing.T) {
 		require.Equal(t, want[i], ip[40:40+4096])
 		require.True(t, wire.VerifyICRC(p.Src, p.Dst, wire.Port, flags(ip), identification(ip), [2][]byte{ip[28:]}))
 	}
-	require.Equal(t, txPackets, q.Room())
+	require.Equal(t, outbox.Packets, q.Room())
 }
 
 // Packets that the kernel refuses are dropped, counted and explained; those around
@@ -172,7 +173,7 @@ func TestRefusedPackets(t *testing.T) {
 // Linux reports them to unconnected sockets only on demand, so the test demands it.
 func TestPortUnreachable(t *testing.T) {
 	a, b := pair(t)
-	require.NoError(t, unix.SetsockoptInt(a.queue.fds.sock, unix.SOL_IP, unix.IP_RECVERR, 1))
+	require.NoError(t, unix.SetsockoptInt(a.queue.sock, unix.SOL_IP, unix.IP_RECVERR, 1))
 	nobody := &wire.Path{Dst: nextLoopback()}
 	require.NoError(t, a.Resolve(nobody))
 	ab, ba := path(t, a, b), path(t, b, a)

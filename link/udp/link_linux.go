@@ -13,13 +13,18 @@ type Link struct {
 	scope uint32     // interface index of a link-local address, else 0
 	mtu   int
 	queue *queue
+	peers peers
 }
 
 var _ link.Link = (*Link)(nil)
 
 // Open opens a link on an address of this host; a link-local IPv6 address needs its
 // zone. The error matches [ErrPortInUse] if the port is taken.
-func Open(addr netip.Addr) (*Link, error) {
+func Open(addr netip.Addr, opts ...Option) (*Link, error) {
+	var c config
+	for _, o := range opts {
+		o(&c)
+	}
 	addr = addr.Unmap()
 	itf, err := ownerOf(addr)
 	if err != nil {
@@ -29,13 +34,14 @@ func Open(addr netip.Addr) (*Link, error) {
 	if addr.Is6() && addr.IsLinkLocalUnicast() {
 		l.scope = uint32(itf.Index)
 	}
-	sock, err := openSocket(l.addr, l.scope)
+	sock, err := openSocket(l.addr, l.scope, c)
 	if err != nil {
 		return nil, openError(addr, err)
 	}
 	if l.queue, err = newQueue(sock, l.addr); err != nil {
 		return nil, openError(addr, err)
 	}
+	l.queue.filtered = c.ownHost
 	return l, nil
 }
 
@@ -50,6 +56,10 @@ func (l *Link) MTU() int { return l.mtu }
 
 // Queue is the link's one queue.
 func (l *Link) Queue() link.Queue { return l.queue }
+
+// FD is the link's socket, for an epoll to watch while the link is polled; it is
+// valid until Close.
+func (l *Link) FD() int { return l.queue.sock }
 
 // Close frees the port. A Park in progress returns; the queue does nothing any more.
 func (l *Link) Close() error { return l.queue.close() }

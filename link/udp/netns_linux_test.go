@@ -2,6 +2,7 @@ package udp
 
 import (
 	"encoding/binary"
+	"net"
 	"net/netip"
 	"runtime"
 	"testing"
@@ -10,6 +11,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/sockopt"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 )
 
@@ -32,15 +35,14 @@ func enterNamespace(t *testing.T) {
 
 func up(t *testing.T, name string) netlink.Link {
 	t.Helper()
-	l, err := netlink.LinkByName(name)
+	l, err := netns.SetUp(name)
 	require.NoError(t, err)
-	require.NoError(t, netlink.LinkSetUp(l))
 	return l
 }
 
 func addAddress(t *testing.T, l netlink.Link, prefix string) {
 	t.Helper()
-	require.NoError(t, testenv.AddAddress(l, prefix))
+	require.NoError(t, netns.AddAddress(l, prefix))
 }
 
 // addVeth adds the veth pair va, vb: va with 10.9.0.1/24, vb without address.
@@ -49,9 +51,29 @@ func addVeth(t *testing.T) (va, vb netlink.Link) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = "va", 9000
 	require.NoError(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "vb", PeerMTU: 9000}))
-	va, vb = up(t, "va"), up(t, "vb")
+	va, vb = setUp(t, "va", "vb")
 	addAddress(t, va, "10.9.0.1/24")
 	return va, vb
+}
+
+// setUp sets both ends of a veth pair up.
+func setUp(t *testing.T, a, b string) (la, lb netlink.Link) {
+	t.Helper()
+	la, await, err := netns.SetUpFirst(a)
+	require.NoError(t, err)
+	lb, err = netns.SetUp(b)
+	require.NoError(t, err)
+	await()
+	return la, lb
+}
+
+// addNeighbour tells va's host that an address is vb's.
+func addNeighbour(t *testing.T, va, vb netlink.Link, a netip.Addr) {
+	t.Helper()
+	require.NoError(t, netlink.NeighSet(&netlink.Neigh{
+		LinkIndex: va.Attrs().Index, IP: net.IP(a.AsSlice()),
+		HardwareAddr: vb.Attrs().HardwareAddr, State: netlink.NUD_PERMANENT,
+	}))
 }
 
 // sniffer sees the IP packets that arrive at an interface.
@@ -71,7 +93,7 @@ func sniff(t *testing.T, itf netlink.Link) sniffer {
 	binary.BigEndian.PutUint16(protocol[:], unix.ETH_P_IP)
 	require.NoError(t, unix.Bind(fd, &unix.SockaddrLinklayer{
 		Protocol: binary.NativeEndian.Uint16(protocol[:]), Ifindex: itf.Attrs().Index}))
-	growBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, wantReceive)
+	sockopt.GrowReceive(fd, wantReceive)
 	// A packet that does not come is a failure, not a hang.
 	require.NoError(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 10}))
 	return sniffer{t, fd}

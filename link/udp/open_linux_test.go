@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -71,7 +72,7 @@ func TestClosed(t *testing.T) {
 	put(a.queue, p, 12, 1, nil, 0, true)
 	_, err := a.queue.Flush()
 	require.ErrorIs(t, err, net.ErrClosed)
-	require.Equal(t, txPackets, a.queue.Room())
+	require.Equal(t, outbox.Packets, a.queue.Room())
 	require.Zero(t, a.queue.Recv(make([]link.Rx, 1)))
 	a.queue.Arm(0, link.Interest{Rx: true})
 	a.queue.Wake()

@@ -3,7 +3,10 @@ package udp
 import (
 	"fmt"
 	"net/netip"
+	"runtime"
+	"sync"
 	"unsafe"
+	"weak"
 
 	"golang.org/x/sys/unix"
 
@@ -11,11 +14,17 @@ import (
 )
 
 // peer is the link's prepared form of a path: what sendmmsg wants to know of the
-// destination. It is read-only once made.
+// destination. All paths to an address share one. All but single is read-only once
+// made.
 type peer struct {
 	addr    netip.Addr
 	name    unix.RawSockaddrInet6 // or, in its first bytes, RawSockaddrInet4
 	nameLen uint32
+	flow    wire.Flow
+
+	// single says that the kernel takes no super-frames on the way there. Under the
+	// shard's lock.
+	single bool
 }
 
 // Resolve prepares a path: it asks the kernel for a route (not for the neighbour:
@@ -36,7 +45,7 @@ func (l *Link) Resolve(p *wire.Path) error {
 			p.Dst, l.addr, p.Dst, l.addr, err)
 	}
 	p.SrcPort = wire.Port
-	p.Link = newPeer(p, l.scopeFor(p.Dst))
+	p.Link = l.peers.of(p, l.scopeFor(p.Dst))
 	p.Prepare()
 	return nil
 }
@@ -67,8 +76,39 @@ func (l *Link) checkRoute(dst netip.Addr) error {
 	return unix.Connect(fd, sockaddr(dst, wire.Port, l.scopeFor(dst)))
 }
 
+// peers finds the peer of an address while a path to it lives, so that packets of
+// several connections may share a super-frame.
+type peers struct {
+	mu     sync.Mutex
+	byAddr map[netip.Addr]weak.Pointer[peer]
+}
+
+func (ps *peers) of(p *wire.Path, scope uint32) *peer {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if to := ps.byAddr[p.Dst].Value(); to != nil {
+		return to
+	}
+	if ps.byAddr == nil {
+		ps.byAddr = make(map[netip.Addr]weak.Pointer[peer])
+	}
+	to := newPeer(p, scope)
+	ps.byAddr[p.Dst] = weak.Make(to)
+	runtime.AddCleanup(to, ps.forget, p.Dst)
+	return to
+}
+
+// forget removes an address unless it has a peer again.
+func (ps *peers) forget(addr netip.Addr) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if ps.byAddr[addr].Value() == nil {
+		delete(ps.byAddr, addr)
+	}
+}
+
 func newPeer(p *wire.Path, scope uint32) *peer {
-	to := &peer{addr: p.Dst}
+	to := &peer{addr: p.Dst, flow: wire.MakeFlow(p.Src, p.Dst, p.SrcPort, wire.DontFragment)}
 	if p.Dst.Is4() {
 		*(*unix.RawSockaddrInet4)(unsafe.Pointer(&to.name)) = unix.RawSockaddrInet4{
 			Family: unix.AF_INET, Port: swapOrder(wire.Port), Addr: p.Dst.As4()}

@@ -45,7 +45,7 @@ func headerBytes(a netip.Addr) int {
 func advice(errno syscall.Errno, dst netip.Addr) string {
 	switch errno {
 	case unix.EMSGSIZE:
-		return fmt.Sprintf("it is larger than the path MTU to that address (`ip route get %v` shows one that was learned): use a smaller path MTU for the QP, or raise the MTU on the way", dst)
+		return fmt.Sprintf("it is larger than the MTU of the interface towards that address (`ip route get %v`): use a smaller path MTU for the QP, or raise the interface's", dst)
 	case unix.EPERM:
 		return "a firewall rule of this host drops it: allow UDP port 4791"
 	case unix.EHOSTUNREACH, unix.EHOSTDOWN:

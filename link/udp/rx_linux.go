@@ -7,13 +7,22 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/mmsg"
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
 const (
-	rxFrames  = 256
-	frameSize = 4224 // maxPacket, rounded up to cache lines
+	rxFrames = 64
+
+	// frameSize is room for any datagram, so that none is cut short. A little more
+	// than a power of two, frames do not share the sets of the processor's caches.
+	frameSize = 64<<10 + 192
+
+	// maxRecvBytes bounds what a call may move when it asks for more than one:
+	// four super-frames.
+	maxRecvBytes = 4 * maxSuperFrame
 
 	// recvTries bounds the calls of one Recv: socket errors and oversize datagrams
 	// are skipped, but a flood of them must not hold the shard.
@@ -24,18 +33,18 @@ const (
 type receiver struct {
 	addr    netip.Addr
 	memory  []byte
-	msgs    [rxFrames]mmsghdr
+	msgs    [rxFrames]mmsg.Message
 	iovs    [rxFrames]unix.Iovec
 	names   [rxFrames]unix.RawSockaddrInet6 // or, in the first bytes, RawSockaddrInet4
-	control [rxFrames][controlSize]byte
+	control [rxFrames][recvControlSize]byte
 	lent    int
-	burst   int // datagrams asked for in the next call
+	pace    mmsg.Pace
 }
 
 func (r *receiver) init(addr netip.Addr) {
 	r.addr = addr
 	r.memory = make([]byte, rxFrames*frameSize)
-	r.burst = 1
+	r.pace.Bytes = maxRecvBytes
 	for i := range r.msgs {
 		r.iovs[i].Base = &r.memory[i*frameSize]
 		r.iovs[i].SetLen(frameSize)
@@ -48,39 +57,71 @@ func (r *receiver) init(addr netip.Addr) {
 }
 
 // next prepares the messages of the next call.
-func (r *receiver) next(limit int) []mmsghdr {
-	msgs := r.msgs[r.lent:min(r.lent+min(limit, r.burst), rxFrames)]
+func (r *receiver) next(limit int) []mmsg.Message {
+	msgs := r.msgs[r.lent:min(r.lent+min(limit, r.pace.Next()), rxFrames)]
 	for i := range msgs {
 		msgs[i].Namelen = unix.SizeofSockaddrInet6
 		msgs[i].Flags = 0
-		msgs[i].SetControllen(controlSize)
+		msgs[i].SetControllen(recvControlSize)
 	}
 	return msgs
 }
 
+// lent is what one call of the kernel brought.
+type lent struct {
+	frames  int // entered into the caller's rx
+	packets int // in them
+	supers  int // of them with several packets
+	tooLong int // packets left out
+	bytes   int // of all
+}
+
 // lend enters the datagrams of the last call into rx, without those too long to be
-// packets, and returns how many and how many bytes. Empty ones are for the engine
-// to count.
-func (r *receiver) lend(n int, rx []link.Rx) (packets, bytes int) {
+// packets. Empty ones are for the engine to count.
+func (r *receiver) lend(n int, rx []link.Rx) (got lent) {
 	for i := r.lent; i < r.lent+n; i++ {
 		m := &r.msgs[i]
-		bytes += int(m.n)
-		if m.Flags&unix.MSG_TRUNC != 0 {
+		size := int(m.N)
+		ecn, seg := readControl(r.control[i][:m.Controllen])
+		got.bytes += size
+		packets := packetsIn(size, seg)
+		if longest(size, seg) > outbox.MaxPacket {
+			got.tooLong += packets
 			continue
 		}
-		rx[packets] = link.Rx{
-			Frag: [2][]byte{r.frame(i, int(m.n))},
-			Meta: link.Meta{
-				Dst:   r.addr,
-				ECN:   ecnOf(r.control[i][:m.Controllen]),
-				Flags: wire.DontFragment,
-			},
+		rx[got.frames] = link.Rx{
+			Frag: [2][]byte{r.frame(i, size)},
+			Seg:  seg,
+			Meta: link.Meta{Dst: r.addr, ECN: ecn, Flags: wire.DontFragment},
 		}
-		rx[packets].Meta.Src, rx[packets].Meta.SrcPort = sender(&r.names[i])
-		packets++
+		meta := &rx[got.frames].Meta
+		meta.Src, meta.SrcPort = sender(&r.names[i])
+		got.frames++
+		got.packets += packets
+		if packets > 1 {
+			got.supers++
+		}
 	}
-	r.lent += n
-	return packets, bytes
+	if got.frames > 0 { // else nobody will give them back
+		r.lent += n
+	}
+	return got
+}
+
+// packetsIn is the number of packets in a datagram or super-frame.
+func packetsIn(size, seg int) int {
+	if seg == 0 {
+		return 1
+	}
+	return (size + seg - 1) / seg
+}
+
+// longest is the length of the longest packet in a datagram or super-frame.
+func longest(size, seg int) int {
+	if seg == 0 {
+		return size
+	}
+	return min(size, seg)
 }
 
 func (r *receiver) frame(i, n int) []byte {
@@ -88,37 +129,23 @@ func (r *receiver) frame(i, n int) []byte {
 	return r.memory[at : at+n : at+n]
 }
 
-// adapt chooses the size of the next call: one datagram while they come singly,
-// since each more that is asked for in vain costs time; twice as many when all that
-// were asked for came, as long as a call moves no more than maxCallBytes.
-func (r *receiver) adapt(asked, got, bytes int) {
-	switch {
-	case got < asked:
-		r.burst = max(got, 1)
-	case bytes > maxCallBytes:
-		r.burst = max(got/2, 1)
-	case got == r.burst && 2*bytes <= maxCallBytes:
-		r.burst = min(2*got, rxFrames/2)
-	}
-}
-
 // Recv makes one receive call, or a few when the first brings only datagrams too
 // long to be packets. See [link.Queue].
 func (q *queue) Recv(rx []link.Rx) int {
-	if !q.fds.enter() {
+	if !q.spot.Enter() {
 		return 0
 	}
-	defer q.fds.leave()
+	defer q.spot.Leave()
 	for range recvTries {
 		msgs := q.rx.next(len(rx))
 		if len(msgs) == 0 {
 			return 0
 		}
-		n, errno := recvmmsg(q.fds.sock, msgs)
+		n, errno := mmsg.Recv(q.sock, msgs)
 		switch errno {
 		case 0:
 		case unix.EAGAIN:
-			q.rx.burst = 1
+			q.rx.pace.Note(len(msgs), 0, 0, rxFrames/2)
 			return 0
 		case unix.EINTR:
 			continue
@@ -126,14 +153,11 @@ func (q *queue) Recv(rx []link.Rx) int {
 			q.count.sockErrors.Add(1)
 			continue
 		}
-		packets, bytes := q.rx.lend(n, rx)
-		q.rx.adapt(len(msgs), n, bytes)
-		q.count.received.Add(uint64(packets))
-		if n > packets {
-			q.count.truncated.Add(uint64(n - packets))
-		}
-		if packets > 0 {
-			return packets
+		got := q.rx.lend(n, rx)
+		q.rx.pace.Note(len(msgs), n, got.bytes, rxFrames/2)
+		q.count.lent(&got)
+		if got.frames > 0 {
+			return got.frames
 		}
 	}
 	return 0

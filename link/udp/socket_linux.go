@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/sockopt"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -21,10 +22,12 @@ type option struct {
 	what               string
 }
 
-// DF on every packet makes the IPv4 identification 0 and turns what does not fit
-// the path into EMSGSIZE.
+// DF on every packet makes the IPv4 identification 0 and turns what does not fit the
+// interface into EMSGSIZE. PROBE rather than DO: the kernel then believes no ICMP error
+// that says a path is narrower, which anybody can forge and which would silence the
+// connection. Peers agree on the path MTU when they connect.
 var options4 = []option{
-	{unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_DO, "IP_MTU_DISCOVER"},
+	{unix.SOL_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE, "IP_MTU_DISCOVER"},
 	{unix.SOL_IP, unix.IP_RECVTOS, 1, "IP_RECVTOS"},
 	{unix.SOL_IP, unix.IP_TTL, wire.DefaultHopLimit, "IP_TTL"},
 }
@@ -32,14 +35,14 @@ var options4 = []option{
 // RoCEv2 senders on hardware leave the UDP checksum 0: the ICRC covers more.
 var options6 = []option{
 	{unix.SOL_IPV6, unix.IPV6_V6ONLY, 1, "IPV6_V6ONLY"},
-	{unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_DO, "IPV6_MTU_DISCOVER"},
+	{unix.SOL_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE, "IPV6_MTU_DISCOVER"},
 	{unix.SOL_IPV6, unix.IPV6_RECVTCLASS, 1, "IPV6_RECVTCLASS"},
 	{unix.SOL_IPV6, unix.IPV6_UNICAST_HOPS, wire.DefaultHopLimit, "IPV6_UNICAST_HOPS"},
 	{unix.SOL_UDP, unix.UDP_NO_CHECK6_RX, 1, "UDP_NO_CHECK6_RX"},
 }
 
 // openSocket returns a non-blocking, unconnected socket bound to addr and port 4791.
-func openSocket(addr netip.Addr, scope uint32) (int, error) {
+func openSocket(addr netip.Addr, scope uint32, c config) (int, error) {
 	family, options := unix.AF_INET, options4
 	if addr.Is6() {
 		family, options = unix.AF_INET6, options6
@@ -48,33 +51,30 @@ func openSocket(addr netip.Addr, scope uint32) (int, error) {
 	if err != nil {
 		return -1, fmt.Errorf("socket: %w", err)
 	}
-	if err := prepareSocket(fd, options, sockaddr(addr, wire.Port, scope)); err != nil {
+	if err := prepareSocket(fd, c, options, sockaddr(addr, wire.Port, scope)); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}
 	return fd, nil
 }
 
-func prepareSocket(fd int, options []option, local unix.Sockaddr) error {
+func prepareSocket(fd int, c config, options []option, local unix.Sockaddr) error {
 	for _, o := range options {
 		if err := unix.SetsockoptInt(fd, o.level, o.name, o.value); err != nil {
 			return fmt.Errorf("set %s: %w", o.what, err)
 		}
 	}
-	growBuffer(fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, wantReceive)
-	growBuffer(fd, unix.SO_SNDBUFFORCE, unix.SO_SNDBUF, wantSend)
+	sockopt.GrowReceive(fd, wantReceive)
+	sockopt.GrowSend(fd, wantSend)
+	if c.ownHost { // before any packet can come
+		if err := filterOwnHost(fd); err != nil {
+			return err
+		}
+	}
 	if err := unix.Bind(fd, local); err != nil {
 		return fmt.Errorf("bind: %w", err)
 	}
 	return nil
-}
-
-// growBuffer takes what the kernel gives: beyond the sysctl's limit with
-// CAP_NET_ADMIN, up to it without.
-func growBuffer(fd, force, ordinary, bytes int) {
-	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, force, bytes) != nil {
-		_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, ordinary, bytes)
-	}
 }
 
 // bufferSize reads a buffer's size as the kernel counts it, 0 if it cannot be read.

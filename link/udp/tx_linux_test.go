@@ -1,12 +1,14 @@
 package udp
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/internal/mmsg"
+	"github.com/rocinante-rdma/roce/internal/outbox"
 	"github.com/rocinante-rdma/roce/link"
-	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Room promises packets of maximal size, of which it takes exactly as many.
@@ -14,14 +16,14 @@ func TestRoom(t *testing.T) {
 	a, b := pair(t)
 	p := path(t, a, b)
 	whole := make([]byte, link.MaxPayload)
-	for want := txPackets; want > 0; want-- {
+	for want := outbox.Packets; want > 0; want-- {
 		require.Equal(t, want, a.queue.Room())
 		put(a.queue, p, link.MaxHeader, 1, [][]byte{whole}, 3, want%2 == 0)
 	}
 	require.Zero(t, a.queue.Room())
 	flush(t, a.queue)
-	require.Equal(t, txPackets, a.queue.Room())
-	await(b.queue, txPackets)
+	require.Equal(t, outbox.Packets, a.queue.Room())
+	await(b.queue, outbox.Packets)
 }
 
 func TestGatherOrCopy(t *testing.T) {
@@ -46,7 +48,6 @@ func TestGatherOrCopy(t *testing.T) {
 			require.Equal(t, c.gathered, &s.Body[0][0] == &whole[0])
 			require.Len(t, s.Head, 12)
 			require.Len(t, s.Tail, 5)
-			require.Zero(t, s.ID)
 		})
 	}
 	flush(t, a.queue)
@@ -72,36 +73,40 @@ func TestKeepIsIndependentOfCaller(t *testing.T) {
 		packet = append(append(packet, pay...), s.Tail...)
 		want, memory = append(want, packet), append(memory, pay)
 	}
-	const taken = 7
-	q.tx.keepFrom(taken)
+	parts := supers(&q.box)
+	taken := parts[0] + parts[1] + parts[2]
+	q.box.KeepFrom(taken)
 	for _, m := range memory {
 		clear(m)
 	}
-	require.Equal(t, len(want)-taken, q.tx.n)
-	for i := range q.tx.packets {
-		require.Nil(t, q.tx.packets[i].gathered)
-		require.Equal(t, i < q.tx.n, q.tx.packets[i].to != nil)
-	}
+	require.Equal(t, parts[3:], supers(&q.box))
 	flush(t, q)
 	frames, _ := await(b.queue, len(want)-taken)
 	require.Equal(t, want[taken:], frames)
 }
 
-// A call moves a bounded number of bytes and packets.
+// A call moves a bounded number of bytes and messages, but always a whole
+// super-frame.
 func TestBurstBounds(t *testing.T) {
 	a, b := pair(t)
 	p := path(t, a, b)
 	q := a.queue
+	build := func(first int) (packets []int) {
+		n := len(q.burst.build(&q.box, first))
+		q.burst.drop()
+		return q.burst.packets[:n]
+	}
 	for range 40 {
 		put(q, p, 12, 1, [][]byte{make([]byte, 4096)}, 0, false)
 	}
-	require.Len(t, q.burst.build(&q.tx, 0), maxCallBytes/(12+4096+wire.ICRCLen))
+	require.Equal(t, []int{15}, build(0))
+	require.Equal(t, []int{10}, build(30))
 	flush(t, q)
-	for range 40 {
-		put(q, p, 12, 1, nil, 0, false)
+	for i := range 80 { // each longer than the one before
+		put(q, p, 12, 1, [][]byte{make([]byte, 4*i)}, 0, false)
 	}
-	require.Len(t, q.burst.build(&q.tx, 0), maxCallMsgs)
-	require.Len(t, q.burst.build(&q.tx, 35), 5)
+	require.Equal(t, slices.Repeat([]int{1}, mmsg.MaxMessages), build(0))
+	require.Equal(t, []int{1, 1, 1, 1, 1}, build(75))
 	flush(t, q)
-	await(b.queue, 80)
+	await(b.queue, 120)
 }

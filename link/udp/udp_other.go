@@ -16,7 +16,7 @@ type Link struct{ link.Link }
 
 // Open always fails on this system, with an error that matches
 // [errors.ErrUnsupported].
-func Open(addr netip.Addr) (*Link, error) {
+func Open(addr netip.Addr, _ ...Option) (*Link, error) {
 	return nil, fmt.Errorf("udp: open %v: %w on %s: it gives no way to know the IPv4 identification of sent packets, which the ICRC covers; use Linux, or a simulated network (package simnet)",
 		addr, errors.ErrUnsupported, runtime.GOOS)
 }

@@ -1,7 +1,7 @@
 // Command perf makes docs/perf.md, in the root of the module:
 //
 //	go run ./internal/perfpage/perf            of the raw results that are there
-//	go run ./internal/perfpage/perf -measure   measures before, which takes minutes
+//	go run ./internal/perfpage/perf -measure   measures before, which takes ten minutes
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	rawFile  = "docs/perf/loopback.txt"
+	rawFile  = "docs/perf/results.txt"
 	pageFile = "docs/perf.md"
 )
 

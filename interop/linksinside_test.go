@@ -1,0 +1,145 @@
+//go:build linux
+
+package interop
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/bpf"
+	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/interop/guest"
+	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/link/raw"
+	"github.com/rocinante-rdma/roce/wire"
+	"github.com/rocinante-rdma/roce/xdp"
+)
+
+// linkTests are the packages of links, and which of their tests show on a guest's
+// kernel that the link works there.
+var linkTests = []struct{ pkg, few, all string }{
+	{"link/udp", "^TestConformance$", "^TestConformance"},
+	{"link/raw", "^TestConformance$/^IPv4,_MTU_9000$", "^TestConformance"},
+	{"xdp", "^TestConformance$/^(MTU_9000_native_IPv4|MTU_1500_generic_IPv6)$", "^TestConformance"},
+}
+
+// linkSkips are the reasons of checks that some pairs of links have nothing for, on any
+// kernel.
+var linkSkips = []string{"^IPv6 has no identification$", `^no packet fills an MTU of \d+$`}
+
+// TestLinksInside runs the links' conformance suites on the kernels of the guests, the
+// oldest of which lacks some of what the links use where it is.
+func TestLinksInside(t *testing.T) {
+	if inside() {
+		t.Run("fallbacks", testFallbacks)
+		return
+	}
+	testenv.Need(t, guest.Feature)
+	var rows []Row
+	for _, k := range guest.Kernels() {
+		t.Run(string(k), func(t *testing.T) {
+			g := guest.BootForTest(t, k, guest.Config{NoRDMA: true})
+			for _, l := range linkTests {
+				t.Run(l.pkg, func(t *testing.T) {
+					tests := l.few
+					if testenv.Full() {
+						tests = l.all
+					}
+					v := runInside(t, g, testBinary(t, l.pkg), tests, linkSkips...)
+					rows = append(rows, newRow(t, g, "inside", "conformance of "+l.pkg, len(v.passed), nil))
+				})
+			}
+			t.Run("fallbacks", func(t *testing.T) {
+				v := runInside(t, g, testBinary(t, "interop"), "^TestLinksInside$")
+				t.Log(v.printed["TestLinksInside/fallbacks"])
+				rows = append(rows, newRow(t, g, "inside", "fallbacks named", len(v.passed), nil))
+			})
+		})
+	}
+	if testenv.Full() && !t.Failed() {
+		require.Len(t, rows, len(guest.Kernels())*(len(linkTests)+1), "results")
+		keep(t, rows)
+	}
+}
+
+// fallback is what a kernel lacks and a link does without.
+type fallback struct {
+	superFrames bool // UDP segmentation on AF_PACKET sockets (Linux 6.2)
+	multiBuffer bool // AF_XDP packets of several chunks (Linux 6.6)
+}
+
+// testFallbacks runs in a guest: the links say what they do without on its kernel.
+func testFallbacks(t *testing.T) {
+	want := fallback{superFrames: true, multiBuffer: true}
+	if strings.HasPrefix(kernelRelease(t), "6.1.") {
+		want = fallback{}
+	}
+	street, err := netns.NewStreet(netns.Options{MTU: 9000})
+	require.NoError(t, err)
+	defer street.Close()
+
+	r := openOn(t, street.A, func(i string) (*raw.Link, error) { return raw.Open(i) })
+	sendBurst(t, r, street.B)
+	require.Equal(t, want.superFrames, r.SuperFrames(), "super-frames over AF_PACKET: %v", r.Counters())
+	t.Logf("raw: super-frames: %v", r.SuperFrames())
+	require.NoError(t, r.Close())
+
+	for _, mode := range []struct {
+		xdp.Option
+		bpf.Mode
+	}{{xdp.Native(), bpf.Native}, {xdp.Generic(), bpf.Generic}} {
+		x := openOn(t, street.A, func(i string) (*xdp.Link, error) { return xdp.Open(i, mode.Option) })
+		s := x.Setup()
+		t.Logf("xdp: %v", s)
+		require.Equal(t, mode.Mode, s.Mode)
+		require.False(t, s.ZeroCopy, "veth has no zero-copy")
+		require.Equal(t, want.multiBuffer, s.MultiBuffer)
+		if want.multiBuffer {
+			require.Equal(t, 4096, link.PathMTU(x.MTU()))
+		} else {
+			require.Error(t, s.WhySingle)
+			require.Equal(t, 2048, link.PathMTU(x.MTU()))
+		}
+		require.NoError(t, x.Close())
+	}
+}
+
+// openOn opens a link on a host's interface.
+func openOn[L link.Link](t *testing.T, h *netns.Host, open func(ifname string) (L, error)) (l L) {
+	t.Helper()
+	require.NoError(t, h.Do(func() (err error) {
+		l, err = open(h.Interface)
+		return err
+	}))
+	return l
+}
+
+// sendBurst sends packets of one size to a host at once.
+func sendBurst(t *testing.T, l link.Link, to *netns.Host) {
+	t.Helper()
+	i := 0
+	for !l.Addrs()[i].Is4() {
+		i++
+	}
+	p := wire.Path{Src: l.Addrs()[i], Dst: to.IPv4, SrcPort: 0xc000}
+	require.NoError(t, l.Resolve(&p))
+	p.Prepare()
+	q := l.Queue()
+	for range 8 {
+		var s link.Slot
+		q.Reserve(&p, 12, [][]byte{make([]byte, 1024)}, 0, true, &s)
+		p.Seal(s.ID, s.Head, s.Body[:s.NBody], s.Tail)
+	}
+	_, err := q.Flush()
+	require.NoError(t, err)
+}
+
+func kernelRelease(t *testing.T) string {
+	var u unix.Utsname
+	require.NoError(t, unix.Uname(&u))
+	return unix.ByteSliceToString(u.Release[:])
+}

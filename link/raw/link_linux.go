@@ -1,0 +1,98 @@
+package raw
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	"github.com/rocinante-rdma/roce/internal/nic"
+	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/wire"
+)
+
+// Link is a network interface and an AF_PACKET socket on it. Its methods are safe for
+// concurrent use.
+type Link struct {
+	nic     *nic.NIC
+	port    *port
+	queue   *nic.Queue
+	closing sync.Once
+}
+
+var (
+	_ link.Link    = (*Link)(nil)
+	_ link.Watched = (*Link)(nil)
+	_ link.Counted = (*Link)(nil)
+)
+
+// Open opens a link on a network interface; on a VLAN sub-interface such as "eth0.5"
+// it uses the interface below with the addresses of that VLAN only. It needs
+// CAP_NET_RAW; see the package for what else depends on privileges and kernel. The
+// error says what was tried, and what to do.
+func Open(ifname string, opts ...Option) (*Link, error) {
+	var c config
+	for _, o := range opts {
+		o(&c)
+	}
+	n, err := nic.Open(nic.Options{Interface: ifname, Addrs: c.addrs})
+	if err != nil {
+		return nil, fmt.Errorf("raw: %w", err)
+	}
+	l := &Link{nic: n}
+	if err := l.open(!c.noSuperFrames); err != nil {
+		return nil, fmt.Errorf("raw: open %s: %w", ifname, errors.Join(err, n.Close()))
+	}
+	return l, nil
+}
+
+func (l *Link) open(superFrames bool) (err error) {
+	if l.port, err = openPort(l.nic, superFrames); err != nil {
+		return err
+	}
+	l.queue, err = l.nic.NewQueue(l.port)
+	return err
+}
+
+// Name is "raw" and the interface's name.
+func (l *Link) Name() string { return "raw " + l.nic.Interface() }
+
+// Addrs are the link's addresses, in the order of the GID table.
+func (l *Link) Addrs() []netip.Addr { return l.nic.Addrs() }
+
+// MTU is the interface's, in bytes, when the link was opened.
+func (l *Link) MTU() int { return l.nic.MTU() }
+
+// Queue is the link's one queue.
+func (l *Link) Queue() link.Queue { return l.queue }
+
+// Resolve prepares a path: it asks the kernel for the route and the neighbour's MAC,
+// which may take seconds. The path then follows the neighbour. One to an address of
+// this host goes through the kernel's loopback interface, with source port 4791.
+func (l *Link) Resolve(p *wire.Path) error {
+	if err := l.nic.Resolve(p); err != nil {
+		return fmt.Errorf("raw: %w", err)
+	}
+	return nil
+}
+
+// State is whether packets can pass. See [link.Watched].
+func (l *Link) State() link.State { return l.nic.State() }
+
+// Events is the channel of what changes. See [link.Watched].
+func (l *Link) Events() <-chan link.Event { return l.nic.Events() }
+
+// Counters are the numbers that tell of trouble, if not zero, and those of
+// super-frames.
+func (l *Link) Counters() []link.Counter { return append(l.port.Counters(), l.nic.Counters()...) }
+
+// SuperFrames reports whether the link sends several packets to a peer in one
+// super-frame: until the kernel refuses the first.
+func (l *Link) SuperFrames() bool { return l.port.superFrames.Load() }
+
+// Close closes the socket and frees UDP port 4791 of the addresses. A Park in
+// progress returns; the queue does nothing any more.
+func (l *Link) Close() (err error) {
+	l.closing.Do(func() { err = errors.Join(l.queue.Close(), l.nic.Close()) })
+	return err
+}
