@@ -1,6 +1,7 @@
 package pingpong
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 
@@ -119,7 +120,7 @@ func (e *end) connect(remote Endpoint) error {
 	return e.qp.Connect(
 		roce.Info{GID: remote.GID.Addr(), QPN: remote.QPN, PSN: uint32(remote.PSN)},
 		roce.WithPathMTU(e.o.MTU), roce.WithReadLimits(1, 1),
-		roce.WithMinRNRTimer(12), roce.WithRetry(14, 7, 7), roce.WithServiceLevel(e.o.ServiceLevel),
+		roce.WithMinRNRTimer(12), roce.WithRetry(cmp.Or(e.o.timeout, 14), 7, 7), roce.WithServiceLevel(e.o.ServiceLevel),
 	)
 }
 

@@ -42,6 +42,10 @@ type Options struct {
 
 	ServiceLevel uint8 // 0–15; its low three bits are the priority in VLAN tags
 
+	// timeout is the code of the local ACK timeout; 0: the tool's, 14. On a busy
+	// machine two ends that spin starve each other for longer than eight times 67 ms.
+	timeout uint8
+
 	// Recorder, unless nil, records every packet. The caller closes it.
 	Recorder *trace.Recorder
 	// Out, unless nil, is where the lines of the report go as soon as they are known.

@@ -37,6 +37,7 @@ func openUDP(a netip.Addr) (link.Link, error) { return udp.Open(a) }
 func options() Options {
 	return Options{
 		Open: openUDP, Size: DefaultSize, MTU: DefaultMTU, RxDepth: DefaultRxDepth, Iters: 50, Check: true,
+		timeout: 20,
 	}
 }
 
