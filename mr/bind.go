@@ -9,7 +9,7 @@ func (t *Table) AllocWindow(pd PD) (*Window, error) {
 		return nil, ErrTableFull
 	}
 	w := &Window{table: t, pd: pd, slot: slot}
-	t.pageOf(slot) // so that binding has nothing to allocate
+	t.makePage(slot) // so that binding has nothing to allocate
 	if last != 0 {
 		w.rest(uint8(last))
 	}

@@ -62,7 +62,7 @@ func (t *Table) Register(pd PD, buf []byte, iova uint64, access Access) (*Region
 		return nil, ErrTableFull
 	}
 	r := &Region{view: view{key: t.newKey(slot, last), pd: pd, access: access, base: iova, buf: buf}, slot: slot}
-	t.pageOf(slot)
+	t.makePage(slot)
 	t.slot(slot).Store(&r.view)
 	return r, nil
 }
@@ -118,13 +118,11 @@ func (t *Table) newKey(slot uint32, last Key) Key {
 // index is the part of a slot's keys that stays.
 func (t *Table) index(slot uint32) Key { return Key(t.permutation.forward(slot)) << 8 }
 
-// pageOf returns the page of a slot, made on first use. The caller holds t.mu.
-func (t *Table) pageOf(slot uint32) *page {
-	p := &t.pages[slot>>pageBits]
-	if p.Load() == nil {
+// makePage makes the page of a slot on first use. The caller holds t.mu.
+func (t *Table) makePage(slot uint32) {
+	if p := &t.pages[slot>>pageBits]; p.Load() == nil {
 		p.Store(new(page))
 	}
-	return p.Load()
 }
 
 // slot is the place of a slot whose page was made.
