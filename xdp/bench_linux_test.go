@@ -1,3 +1,7 @@
+//go:build amd64
+
+// Package github.com/asavie/xdp relies on the order in which amd64 writes to memory.
+
 package xdp
 
 import (

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"encoding/binary"
+	"math"
 	"math/rand/v2"
 	"net/netip"
 	"testing"
@@ -229,14 +230,14 @@ func TestHostileSegments(t *testing.T) {
 			{size, map[transport.Rule]uint64{transport.RuleNoQP: packets}},
 			{0, map[transport.Rule]uint64{transport.RuleICRC: 1}},
 			{-1, map[transport.Rule]uint64{transport.RuleICRC: 1}},
-			{-1 << 63, map[transport.Rule]uint64{transport.RuleICRC: 1}},
+			{math.MinInt, map[transport.Rule]uint64{transport.RuleICRC: 1}},
 			{1, map[transport.Rule]uint64{transport.RuleShort: uint64(len(frame))}},
 			{bth.BTHLen - 1, map[transport.Rule]uint64{transport.RuleShort: uint64(len(frame)+bth.BTHLen-2) / (bth.BTHLen - 1)}},
 			{size + 1, map[transport.Rule]uint64{transport.RuleICRC: packets}},
 			{size - 1, map[transport.Rule]uint64{transport.RuleICRC: packets, transport.RuleShort: 1}},
 			{len(frame), map[transport.Rule]uint64{transport.RuleICRC: 1}},
 			{len(frame) + 1, map[transport.Rule]uint64{transport.RuleICRC: 1}},
-			{1<<63 - 1, map[transport.Rule]uint64{transport.RuleICRC: 1}},
+			{math.MaxInt, map[transport.Rule]uint64{transport.RuleICRC: 1}},
 		} {
 			before := r.b.shard.Counters()
 			r.la.InjectSuper(meta, frame, c.seg)
