@@ -23,7 +23,7 @@ import (
 )
 
 // insideTimeout only keeps hanging tests in a guest from hanging the suite.
-const insideTimeout = 5 * time.Minute
+const insideTimeout = 15 * time.Minute
 
 // testBinary builds the tests of a package, named from the module's root, as a static
 // program that runs in any guest.
@@ -85,7 +85,6 @@ func tail(r guest.Result) string {
 // testEvent is a line of go tool test2json.
 type testEvent struct {
 	Action, Test, Output string
-	Elapsed              float64 // seconds
 }
 
 // readVerdicts reads what a test binary printed. failed has what failed tests printed.

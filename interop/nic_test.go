@@ -9,19 +9,17 @@ import (
 
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/interop/guest"
-	"github.com/rocinante-rdma/roce/link"
-	"github.com/rocinante-rdma/roce/link/raw"
 	"github.com/rocinante-rdma/roce/xdp"
 )
 
 // nicLinks are the links below the kernel's IP.
 var nicLinks = []struct {
 	name string
-	open func(ifname string) (link.Link, error)
+	open openInterface
 }{
-	{"raw", func(ifname string) (link.Link, error) { return raw.Open(ifname) }},
-	{"xdp", func(ifname string) (link.Link, error) { return xdp.Open(ifname, xdp.Native()) }},
-	{"xdp generic", func(ifname string) (link.Link, error) { return xdp.Open(ifname, xdp.Generic()) }},
+	{"raw", openRaw},
+	{"xdp", openXDP(xdp.Native())},
+	{"xdp generic", openXDP(xdp.Generic())},
 }
 
 // TestKernelOverNIC runs what TestKernel does with our device on an interface: a tap
@@ -40,7 +38,7 @@ func TestKernelOverNIC(t *testing.T) {
 			g := guest.BootForTest(t, k, guest.Config{Data: guest.OnTap})
 			for _, n := range nicLinks {
 				t.Run(n.name, func(t *testing.T) {
-					l := openLab(t, g, openOnTap(t, g, n.open), n.name)
+					l := openLab(t, g, openIn(t, g.Netns(), guest.TapName, n.open), n.name)
 					t.Run("opcodes", func(t *testing.T) { rows = append(rows, testOpcodes(t, l, lengths)...) })
 					t.Run("failures", func(t *testing.T) { rows = append(rows, testCells(t, l, over, "failures", failures)...) })
 					if testenv.Full() {
@@ -55,14 +53,4 @@ func TestKernelOverNIC(t *testing.T) {
 		require.Len(t, rows, len(kernels)*len(nicLinks)*suites*len(families)*len(ways), "results")
 		keep(t, rows)
 	}
-}
-
-// openOnTap opens a link on the guest's tap device.
-func openOnTap(t *testing.T, g *guest.Guest, open func(ifname string) (link.Link, error)) (l link.Link) {
-	t.Helper()
-	require.NoError(t, g.Netns().Do(func() (err error) {
-		l, err = open(guest.TapName)
-		return err
-	}))
-	return l
 }

@@ -33,8 +33,9 @@ zero-copy, and the capture of the cable had every message unchanged.`},
 sockets and no AF_XDP packets of several chunks: there the links said so, and did without.`},
 	{"stacked", "VLANs and bonds", `In a guest. A connection between addresses on a VLAN took packets of that VLAN alone, and sent its
 own with the tag and the priority of its service level; packets of the largest size, tagged, passed
-whole. On a bond only the master has addresses, and writes went on by retries after the active cable
-went down.`},
+whole; xdp dropped and counted a packet whose tag the kernel at the other end of a veth had left
+beside the frame. On a bond, where xdp runs behind the drivers, only the master has addresses, and
+writes went on by retries after the active cable broke.`},
 }
 
 // Page is the page that the results make.

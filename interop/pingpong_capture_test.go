@@ -4,6 +4,7 @@ package interop
 
 import (
 	"bytes"
+	"context"
 	"net/netip"
 	"os/exec"
 	"strings"
@@ -32,8 +33,10 @@ func requireSoundCapture(t *testing.T, file string, packets []*decode.Packet) {
 // Ethernet, and calls them malformed.
 func tsharkCount(t *testing.T, file, filter string) int {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), cellTimeout)
+	defer cancel()
 	var errs bytes.Buffer
-	cmd := exec.Command("tshark", "-r", file, "-Y", filter, "-T", "fields", "-e", "frame.number",
+	cmd := exec.CommandContext(ctx, "tshark", "-r", file, "-Y", filter, "-T", "fields", "-e", "frame.number",
 		"--disable-heuristic", "rpcrdma_infiniband", "--disable-heuristic", "eth_over_ib")
 	cmd.Stderr = &errs
 	out, err := cmd.Output()

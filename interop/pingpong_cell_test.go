@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/internal/netns"
 	"github.com/rocinante-rdma/roce/interop/guest"
 )
 
@@ -58,7 +59,7 @@ func (c pingpongCell) runAsClient(ctx context.Context, t *testing.T, g *guest.Gu
 	defer server.Kill()
 	require.NoError(t, g.WaitListening(ctx, pingpongPort))
 	// The tool listens on IPv4 only, whichever family its GID is of.
-	ours = output(t, g.Netns().Command(ctx, roci, append(c.rociArgs(guest.TapName, c.link), guest.GuestIPv4.Addr().String())...))
+	ours = output(t, g.Netns(), exec.CommandContext(ctx, roci, append(c.rociArgs(guest.TapName, c.link), guest.GuestIPv4.Addr().String())...))
 	r, err := server.Wait()
 	require.NoError(t, err)
 	requireToolPassed(t, r)
@@ -68,33 +69,32 @@ func (c pingpongCell) runAsClient(ctx context.Context, t *testing.T, g *guest.Gu
 // runAsServer runs roci as the server of the tool.
 func (c pingpongCell) runAsServer(ctx context.Context, t *testing.T, g *guest.Guest, roci string) (ours, tools string) {
 	t.Helper()
-	server := g.Netns().Command(ctx, roci, c.rociArgs(guest.TapName, c.link)...)
-	out := startServer(t, server)
+	out := startServer(t, g.Netns(), exec.CommandContext(ctx, roci, c.rociArgs(guest.TapName, c.link)...))
 	r, err := g.Run(ctx, c.toolCommand()+" "+c.hostAddr().String())
 	require.NoError(t, err, r.Stdout+r.Stderr)
 	requireToolPassed(t, r)
 	return out(), r.Stdout
 }
 
-// output runs a command to its end and returns what it printed.
-func output(t *testing.T, cmd *exec.Cmd) string {
+// output runs a command in a namespace to its end and returns what it printed.
+func output(t *testing.T, n *netns.Netns, cmd *exec.Cmd) string {
 	t.Helper()
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	require.NoError(t, err, "%s\n%s%s", cmd, out, errs.String())
-	return string(out)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	require.NoError(t, n.Start(cmd))
+	require.NoError(t, cmd.Wait(), "%s\n%s%s", cmd, &out, &errs)
+	return out.String()
 }
 
-// startServer starts roci as a server and returns when it listens; wait returns its
-// whole output when it has ended.
-func startServer(t *testing.T, cmd *exec.Cmd) (wait func() string) {
+// startServer starts roci as a server in a namespace and returns when it listens; wait
+// returns its whole output when it has ended.
+func startServer(t *testing.T, n *netns.Netns, cmd *exec.Cmd) (wait func() string) {
 	t.Helper()
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	pipe, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
+	require.NoError(t, n.Start(cmd))
 	t.Cleanup(func() { _ = cmd.Process.Kill() }) // has ended, unless the test failed
 	var out bytes.Buffer
 	line := make([]byte, 1)

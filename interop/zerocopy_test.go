@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -156,11 +157,11 @@ func (l zeroCopyLab) atPeer(ctx context.Context, t *testing.T, c zeroCopyCell, h
 			return r.Stdout
 		}
 	}
-	cmd := l.g.Netns().Command(ctx, l.roci, append(c.rociArgs(guest.TapName, c.peer), strings.Fields(host)...)...)
+	cmd := exec.CommandContext(ctx, l.roci, append(c.rociArgs(guest.TapName, c.peer), strings.Fields(host)...)...)
 	if host == "" {
-		return startServer(t, cmd)
+		return startServer(t, l.g.Netns(), cmd)
 	}
-	return func() string { return output(t, cmd) }
+	return func() string { return output(t, l.g.Netns(), cmd) }
 }
 
 // startInGuest starts a command with the server's host as its last word; without one it

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rocinante-rdma/roce/internal/netns"
 )
 
 // DataLink is what the guest's data NIC is attached to.
@@ -65,7 +67,7 @@ type Guest struct {
 	vm       *vm
 	control  *control
 	wire     *Wire
-	netns    *Netns
+	netns    *netns.Netns
 	tap      *tap
 	hub      *hub
 	bootTime time.Duration
@@ -151,10 +153,10 @@ func (g *Guest) attach(cfg Config) (netdev string, err error) {
 		}
 		g.hub = cfg.Join.hub
 	case cfg.Data == OnTap:
-		if g.netns, err = newNetns(); err != nil {
-			return "", err
+		if g.netns, err = netns.New(); err != nil {
+			return "", fmt.Errorf("guest: OnTap: %w (OnWire needs no privileges)", err)
 		}
-		if g.tap, err = g.netns.addTap(cfg.MTU); err != nil {
+		if g.tap, err = addTap(g.netns, cfg.MTU); err != nil {
 			return "", err
 		}
 		g.hub = &hub{}
@@ -180,8 +182,9 @@ func (g *Guest) MTU() int { return g.mtu }
 func (g *Guest) Wire() *Wire { return g.wire }
 
 // Netns returns the network namespace of a guest booted with OnTap, otherwise
-// nil. It is closed by the guest's Close.
-func (g *Guest) Netns() *Netns { return g.netns }
+// nil: with one interface beside lo, the tap device TapName, which has HostIPv4,
+// HostIPv6 and HostMAC. It is closed by the guest's Close.
+func (g *Guest) Netns() *netns.Netns { return g.netns }
 
 // GatewayIP returns the address under which a program in the guest reaches
 // this machine's 127.0.0.1 by TCP, over the control NIC.
@@ -224,7 +227,7 @@ func (g *Guest) Close() error {
 			errs = append(errs, g.tap.close())
 		}
 		if g.netns != nil {
-			errs = append(errs, g.netns.close())
+			errs = append(errs, g.netns.Close())
 		}
 		if g.dir != "" {
 			errs = append(errs, os.RemoveAll(g.dir))

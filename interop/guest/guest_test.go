@@ -284,8 +284,8 @@ func TestTap(t *testing.T) {
 		r, err = p.Wait()
 		require.NoError(t, err)
 		require.Equal(t, "over the tap", r.Stdout)
-		out, err := g.Netns().Command(ctx, "ip", "-br", "addr").CombinedOutput()
-		require.NoError(t, err, string(out))
-		require.Contains(t, string(out), HostIPv6.String())
+		out, err := g.Netns().Run(ctx, "ip", "-br", "addr")
+		require.NoError(t, err)
+		require.Contains(t, out, HostIPv6.String())
 	})
 }

@@ -5,10 +5,11 @@ package guest
 import (
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/rocinante-rdma/roce/internal/netns"
 )
 
 // TapName is the name of the tap device in a guest's Netns.
@@ -25,8 +26,8 @@ type tap struct {
 // tapQueue is how many frames the kernel keeps for a slow reader before it drops some.
 const tapQueue = 8192
 
-// addTap makes the tap device, which ends with its close.
-func (n *Netns) addTap(mtu int) (*tap, error) {
+// addTap makes the tap device in a namespace. It ends with its close.
+func addTap(n *netns.Netns, mtu int) (*tap, error) {
 	t := &tap{mtu: mtu}
 	err := n.Do(func() (err error) {
 		if t.f, err = openTap(); err != nil {
@@ -60,24 +61,23 @@ func openTap() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
 }
 
-// configureTap gives the tap device its addresses. The caller's thread is in
-// the namespace.
+// configureTap gives the tap device of the namespace of the caller's thread its
+// addresses.
 func configureTap(mtu int) error {
-	ip, err := hostPath("ip")
+	l, err := netlink.LinkByName(TapName)
 	if err != nil {
-		return err
+		return fmt.Errorf("guest: find the tap device: %w", err)
 	}
-	for _, args := range [][]string{
-		{"link", "set", "lo", "up"},
-		{"link", "set", TapName, "address", HostMAC.String(), "mtu", fmt.Sprint(mtu), "txqueuelen", fmt.Sprint(tapQueue)},
-		{"addr", "add", HostIPv4.String(), "dev", TapName},
-		{"-6", "addr", "add", HostIPv6.String(), "dev", TapName, "nodad"},
-		{"link", "set", TapName, "up"},
+	for _, set := range []func() error{
+		func() error { return netlink.LinkSetHardwareAddr(l, HostMAC) },
+		func() error { return netlink.LinkSetMTU(l, mtu) },
+		func() error { return netlink.LinkSetTxQLen(l, tapQueue) },
+		func() error { return netlink.LinkSetUp(l) },
+		func() error { return netns.AddAddress(l, HostIPv4.String()) },
+		func() error { return netns.AddAddress(l, HostIPv6.String()) },
 	} {
-		// No context: a command started with one may wait on another thread, but
-		// it is the start that must happen on this one, and it does.
-		if out, err := exec.Command(ip, args...).CombinedOutput(); err != nil {
-			return fmt.Errorf("guest: ip %s: %w: %s", strings.Join(args, " "), err, out)
+		if err := set(); err != nil {
+			return fmt.Errorf("guest: configure the tap device: %w", err)
 		}
 	}
 	return nil
