@@ -85,6 +85,8 @@ func nativeXDP(p *place) string {
 		// In net/xdp/xsk.c xsk_rcv_check compares the device of the packet with that
 		// of the socket.
 		return fmt.Sprintf("%s is a bond: its members receive the packets, and the kernel drops those since the AF_XDP socket is the bond's", p.base.Name)
+	case p.tagged && p.base.Kind == "veth":
+		return fmt.Sprintf("%s is a veth, whose other end keeps VLAN tags beside the packets, where XDP does not see them", p.base.Name)
 	case p.untags:
 		return fmt.Sprintf("%s takes VLAN tags off before XDP sees the packets; turn that off for xdp: ethtool -K %s rxvlan off",
 			p.base.Name, p.base.Name)

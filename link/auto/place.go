@@ -18,7 +18,8 @@ type place struct {
 	gids  []hostnet.GID      // of addrs, or of the one that is the default
 
 	detour string // why it is not the interface that was named, as the beginning of a sentence
-	untags bool   // base takes off the tags of the VLAN that an address is on
+	tagged bool   // an address is on a VLAN
+	untags bool   // and base takes the tags off
 }
 
 // survey looks at the interface, and at the addresses.
@@ -39,8 +40,8 @@ func survey(ifname string, addrs []netip.Addr) (*place, error) {
 	if err := p.findGIDs(); err != nil {
 		return nil, err
 	}
-	tagged := slices.ContainsFunc(p.gids, func(g hostnet.GID) bool { return g.VLAN != 0 })
-	p.untags = tagged && ethtool.StripsVLAN(p.base.Name)
+	p.tagged = slices.ContainsFunc(p.gids, func(g hostnet.GID) bool { return g.VLAN != 0 })
+	p.untags = p.tagged && ethtool.StripsVLAN(p.base.Name)
 	return p, nil
 }
 

@@ -15,9 +15,13 @@ import (
 // XDP would not see the tags of a VLAN on an interface that takes them off.
 func TestHiddenTagsAreNotForXDP(t *testing.T) {
 	eth := &hostnet.Interface{Name: "eth0"}
-	p := &place{itf: eth, base: eth, untags: true}
+	p := &place{itf: eth, base: eth, tagged: true, untags: true}
 	require.Equal(t, "eth0 takes VLAN tags off before XDP sees the packets; turn that off for xdp: ethtool -K eth0 rxvlan off", nativeXDP(p))
 	require.Empty(t, frames(p))
+
+	veth := &hostnet.Interface{Name: "va", Kind: "veth"}
+	p = &place{itf: veth, base: veth, tagged: true}
+	require.Contains(t, nativeXDP(p), "va is a veth, whose other end keeps VLAN tags beside the packets")
 }
 
 // AF_XDP sockets of a bond, or of a VLAN on one, would get nothing.
