@@ -60,10 +60,10 @@ cross: ## build and vet for other systems; run the tests of the protocol as 32-b
 # One package's tests at a time: many of them spin, as RDMA programs do, and a peer that
 # gets no processor for half a second is given up.
 unit: ## every test but interop, in random order; as root also those in network namespaces
-	@p=$$($(packages)); go build $$p; go test -json -p 1 -shuffle=on $$p | $(report)
+	@go build ./...; p=$$($(packages)); go test -json -p 1 -shuffle=on $$p | $(report)
 
 race: ## the same under the race detector, and with xdp's ledger of frames
-	@p=$$($(packages)); go build -race -tags xdpdebug $$p; \
+	@go build -race -tags xdpdebug ./...; p=$$($(packages)); \
 		go test -json -race -tags xdpdebug -p 1 -shuffle=on $$p | $(report)
 
 bench-once: ## run every benchmark once, to see that it works
