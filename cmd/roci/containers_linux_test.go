@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"io"
 	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 
@@ -30,7 +29,8 @@ func TestTwoContainers(t *testing.T) {
 			require.NoError(t, err, out)
 			require.Contains(t, out, "link:           udp "+a)
 			require.Contains(t, out, "\n100 iters in ")
-			require.NoError(t, server.Wait(), server.said.String())
+			err = server.Wait()
+			require.NoError(t, err, server.said.String())
 		})
 	}
 }
@@ -53,8 +53,10 @@ func startAsUser(t *testing.T, h *netns.Host, args string) *userProcess {
 	require.NoError(t, err)
 	require.NoError(t, h.Start(p.Cmd))
 	lines := bufio.NewReader(out)
-	first, err := lines.ReadString('\n')
-	require.NoError(t, err, strings.TrimSpace(first+p.said.String()))
+	if first, err := lines.ReadString('\n'); err != nil {
+		_ = p.Wait() // until all that it said is in
+		t.Fatal(err, first, p.said.String())
+	}
 	go func() { _, _ = io.Copy(io.Discard, lines) }() // so that it never has to wait for a reader
 	return p
 }
