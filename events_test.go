@@ -2,6 +2,7 @@ package roce_test
 
 import (
 	"net/netip"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,11 +15,11 @@ import (
 // watchedLink is a link whose events the test tells.
 type watchedLink struct {
 	link.Link
-	state  link.State
+	state  atomic.Uint32 // a link.State
 	events chan link.Event
 }
 
-func (l *watchedLink) State() link.State         { return l.state }
+func (l *watchedLink) State() link.State         { return link.State(l.state.Load()) }
 func (l *watchedLink) Events() <-chan link.Event { return l.events }
 
 func (l *watchedLink) Close() error {
@@ -40,7 +41,7 @@ func openWatched(t *testing.T) (*roce.Device, *watchedLink) {
 func TestEventsReachTheUser(t *testing.T) {
 	dev, l := openWatched(t)
 	require.Equal(t, "ACTIVE", dev.Port().State)
-	l.state = link.Down
+	l.state.Store(uint32(link.Down))
 	require.Equal(t, "DOWN", dev.Port().State)
 	for kind, want := range map[link.EventKind]roce.EventKind{
 		link.PortActive: roce.EventPortActive, link.PortDown: roce.EventPortError,
@@ -62,7 +63,7 @@ func TestEventsAreBounded(t *testing.T) {
 	for range 1000 {
 		l.events <- link.Event{Kind: link.MTUChanged, MTU: 9000}
 	}
-	l.state = link.Gone
+	l.state.Store(uint32(link.Gone))
 	for range 3 {
 		l.events <- link.Event{Kind: link.DeviceGone} // there is still room for what is fatal
 	}
@@ -114,7 +115,7 @@ func deletedInterfaceEndsAllWork(t *testing.T, told link.EventKind) {
 	_, err = qp.PostSend(roce.SendWR{ID: 2, Op: roce.OpSend, SGE: mr.SGE(0, 8), Flags: roce.Signaled})
 	require.NoError(t, err)
 
-	l.state = link.Gone
+	l.state.Store(uint32(link.Gone))
 	l.events <- link.Event{Kind: told}
 	ids := map[uint64]roce.Status{}
 	for len(ids) < 2 {
