@@ -19,8 +19,10 @@ packages = go list ./... | grep -v /interop
 # Prints the kernels that the guests boot: kernel, suite, package, version, hash.
 pinned_kernels = grep -v '^\#' interop/guest/guest.lock
 
-# Makes the failures and skips of go test -json readable.
-report = go run ./internal/testreport $(if $(TEST_SKIPS),-skips $(TEST_SKIPS))
+# Makes the failures and skips of go test -json readable. Where features are required
+# (package testenv), only what .ci/skips allows may skip.
+report = go run ./internal/testreport $(if $(TEST_SKIPS),-skips $(TEST_SKIPS)) \
+	$(if $(ROCE_TEST_REQUIRE),-allow .ci/skips)
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -105,16 +105,22 @@ func newEnd(t *testing.T, open func(*netns.Host) (link.Link, error), h *netns.Ho
 	e.dev, err = roce.Open(l)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.dev.Close()) })
-	pd, err := e.dev.AllocPD()
-	require.NoError(t, err)
-	e.cq, err = e.dev.CreateCQ(2 * depth)
-	require.NoError(t, err)
-	e.mr, err = pd.RegMR(make([]byte, slots*writeSize), roce.AccessLocalWrite|roce.AccessRemoteWrite|roce.AccessRemoteRead)
-	require.NoError(t, err)
-	e.qp, err = pd.CreateQP(roce.QPConfig{SendCQ: e.cq, SendDepth: depth, RecvDepth: depth})
-	require.NoError(t, err)
 	e.name = l.Name()
+	e.equip()
 	return e
+}
+
+// equip gives an end on a device all that it works with.
+func (e *end) equip() {
+	e.t.Helper()
+	pd, err := e.dev.AllocPD()
+	require.NoError(e.t, err)
+	e.cq, err = e.dev.CreateCQ(2 * depth)
+	require.NoError(e.t, err)
+	e.mr, err = pd.RegMR(make([]byte, slots*writeSize), roce.AccessLocalWrite|roce.AccessRemoteWrite|roce.AccessRemoteRead)
+	require.NoError(e.t, err)
+	e.qp, err = pd.CreateQP(roce.QPConfig{SendCQ: e.cq, SendDepth: depth, RecvDepth: depth})
+	require.NoError(e.t, err)
 }
 
 // reap waits for completions, which must be good, and passes each on.

@@ -63,8 +63,8 @@ func TestFramesExhausted(t *testing.T) {
 	}
 }
 
-// A full TX ring: Room says so, and all of it arrives in order once it is flushed.
-// Completions are read only when room is asked for.
+// A full TX ring: Room says so, and all of it arrives in order once it is flushed. Each
+// flush reads the completions, so that all room is back.
 func TestTxRingFull(t *testing.T) {
 	for _, c := range []struct{ mtu, payload, room int }{{1500, 1024, txChunks}, {9000, 4096, txChunks / 2}} {
 		a, b := pair(t, c.mtu)
@@ -81,6 +81,38 @@ func TestTxRingFull(t *testing.T) {
 			for i, tag := range await(t, b.Queue(), c.room) {
 				require.Equal(t, byte(i), tag)
 			}
+		}
+		require.Empty(t, a.port.Counters())
+		require.Empty(t, b.port.Counters())
+	}
+}
+
+// A completion ring that is read slowly: the kernel fills it over several rounds, to the
+// last entry, and all chunks come back when it is read at last.
+func TestCompletionRingReadSlowly(t *testing.T) {
+	for _, c := range []struct{ mtu, payload, room int }{{1500, 1024, txChunks}, {9000, 4096, txChunks / 2}} {
+		a, b := pair(t, c.mtu)
+		p, s := pathTo(t, a, b), a.port.sockets[0]
+		const rounds = 8
+		for range 3 {
+			for sent := range c.room {
+				put(a.Queue(), p, byte(sent), make([]byte, c.payload))
+				if (sent+1)%(c.room/rounds) != 0 {
+					continue
+				}
+				s.tx.publish()
+				for kicks := s.kicks(s.tx.ring.left()); kicks > 0; kicks-- {
+					kickTx(s.fd) // EAGAIN: more is left than it sends in a call
+				}
+				require.Zero(t, s.tx.ring.left())
+			}
+			require.Zero(t, s.tx.room())
+			for i, tag := range await(t, b.Queue(), c.room) {
+				require.Equal(t, byte(i), tag)
+			}
+			require.EqualValues(t, txChunks, s.tx.completions.ready())
+			s.tx.reap()
+			require.Equal(t, c.room, s.tx.room())
 		}
 		require.Empty(t, a.port.Counters())
 		require.Empty(t, b.port.Counters())

@@ -21,6 +21,12 @@ func Open(ifname string, _ ...Option) (*Link, error) {
 		ifname, errors.ErrUnsupported, runtime.GOOS)
 }
 
+// Probe fails as Open does.
+func Probe(ifname string, opts ...Option) (Setup, error) {
+	_, err := Open(ifname, opts...)
+	return Setup{}, err
+}
+
 // Setup is what kernel and driver gave.
 func (*Link) Setup() Setup { return Setup{} }
 

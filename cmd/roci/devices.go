@@ -20,9 +20,9 @@ largest path MTU that fits, addresses as GIDs, and which links work there. For a
 that does not work it says why, and what to do.
 
 The links udp and raw are tried, which nobody notices. For xdp it only looks at what
-could be in the way; --probe tries it too. That attaches an XDP program to the interface
-and takes its queues for a moment. Some drivers reset the interface for it: connections
-over it may pause.
+could be in the way; --probe tries it too. That attaches an XDP program to the interface,
+takes its queues for a moment and sends a frame, to the interface's own MAC address. Some
+drivers reset the interface for it: connections over it may pause.
 
 The GIDs have the indices of the kernel's table (ibv_devinfo -v): 0 is the link-local
 address made from the MAC, there or not, then come IPv4, the other IPv6 addresses and
@@ -35,7 +35,7 @@ those of VLANs. -g of roci pingpong takes such an index.`,
 	}
 	fs := c.Flags()
 	fs.BoolVarP(&f.verbose, "verbose", "v", false, "show it in the words and the layout of ibv_devinfo")
-	fs.BoolVar(&f.probe, "probe", false, "try xdp on the interfaces that are named; see above")
+	fs.BoolVar(&f.probe, "probe", false, "try xdp on the interfaces that are named, and send a frame; see above")
 	fs.BoolVar(&f.json, "json", false, "print one JSON array, and nothing else")
 	fs.SortFlags = false
 	c.MarkFlagsMutuallyExclusive("verbose", "json")

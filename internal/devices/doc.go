@@ -4,5 +4,6 @@
 // "roci devices".
 //
 // An AF_XDP link is not opened unless asked for with [Probe]: that gives the
-// interface an XDP program and takes its queues, which makes some drivers reset it.
+// interface an XDP program and takes its queues, which makes some drivers reset it, and
+// sends a frame.
 package devices

@@ -197,3 +197,22 @@ func TestProbe(t *testing.T) {
 		return err
 	}))
 }
+
+// A link that can be opened and sends nothing does not work: here the cable is pulled.
+func TestProbeThatSendsNothing(t *testing.T) {
+	s := newStreet(t)
+	_, err := s.B.Run(t.Context(), "ip", "link", "set", "dev", "vb", "down")
+	require.NoError(t, err)
+	require.NoError(t, s.A.Do(func() error {
+		all, err := List("va")
+		if err != nil {
+			return err
+		}
+		all[0].Probe()
+		for _, l := range all[0].Links[2:4] {
+			require.Equal(t, Fails, l.Verdict, l.Way)
+			require.Contains(t, l.Note, "va queue 0: the driver bound the socket but did not send")
+		}
+		return nil
+	}))
+}

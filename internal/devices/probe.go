@@ -18,8 +18,9 @@ var attempts = []struct {
 }
 
 // Probe tries AF_XDP links on the device, unless something speaks against them, one
-// after another: each attaches an XDP program and takes the interface's queues, and
-// gives both back. There is then a verdict for each way, in place of that for all.
+// after another: each attaches an XDP program, takes the interface's queues, sends a
+// frame, and gives all back. There is then a verdict for each way, in place of that for
+// all.
 func (d *Device) Probe() {
 	at := slices.IndexFunc(d.Links, func(l Link) bool { return l.Name == "xdp" && l.Verdict == Untried })
 	if at < 0 {
@@ -33,17 +34,9 @@ func (d *Device) Probe() {
 }
 
 func tryXDP(device, way string, options []xdp.Option) Link {
-	tried := Link{Name: "xdp", Way: way, Verdict: Fails}
-	l, err := xdp.Open(device, options...)
+	setup, err := xdp.Probe(device, options...)
 	if err != nil {
-		tried.Note = reason(err, "xdp: ", "open "+device+": ")
-		return tried
+		return Link{Name: "xdp", Way: way, Verdict: Fails, Note: reason(err, "xdp: ", "open "+device+": ", "probe "+device+": ")}
 	}
-	setup := l.Setup().String()
-	if err := l.Close(); err != nil {
-		tried.Note = "it opened and did not close: " + err.Error()
-		return tried
-	}
-	tried.Verdict, tried.Note = Works, strings.TrimPrefix(setup, "XDP "+way+", ")
-	return tried
+	return Link{Name: "xdp", Way: way, Verdict: Works, Note: strings.TrimPrefix(setup.String(), "XDP "+way+", ")}
 }

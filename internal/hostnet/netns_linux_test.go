@@ -1,12 +1,14 @@
 package hostnet
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
 	"github.com/rocinante-rdma/roce/internal/testenv"
@@ -75,9 +77,11 @@ func (s side) link(name string) (l netlink.Link) {
 func (s side) add(l netlink.Link, option string) {
 	s.t.Helper()
 	s.do(func() {
-		if err := netlink.LinkAdd(l); err != nil {
+		err := netlink.LinkAdd(l)
+		if errors.Is(err, unix.EOPNOTSUPP) {
 			s.t.Skipf("add a %s: %v; the kernel needs %s", l.Type(), err, option)
 		}
+		require.NoError(s.t, err)
 	})
 }
 

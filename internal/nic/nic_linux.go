@@ -71,6 +71,9 @@ func (n *NIC) Interface() string { return n.name }
 // parent, where Interface is a VLAN sub-interface.
 func (n *NIC) Base() (name string, index int) { return n.base.name, n.base.index }
 
+// MAC is the base interface's.
+func (n *NIC) MAC() wire.MAC { return *n.base.mac.Load() }
+
 // OnBond reports whether the wire is that of a bond, whose members receive the frames.
 func (n *NIC) OnBond() bool { return n.base.kind == "bond" }
 

@@ -21,7 +21,8 @@ type event struct {
 
 // report gathers events. Only what a running test has printed is kept.
 type report struct {
-	out io.Writer
+	out     io.Writer
+	allowed *allowlist
 
 	printed map[string][]string // by package and test, until the test ends
 	skips   []skip
@@ -32,6 +33,8 @@ type report struct {
 
 // skip is a test that did not run.
 type skip struct{ name, reason string }
+
+func (s skip) String() string { return s.name + ": " + s.reason }
 
 func newReport(out io.Writer) *report {
 	return &report{out: out, printed: map[string][]string{}}
@@ -154,17 +157,23 @@ func reason(printed []string) string {
 	return "no reason given"
 }
 
-func (r *report) passed() bool { return !r.broken && r.fail == 0 && r.pass > 0 }
+func (r *report) passed() bool {
+	return !r.broken && r.fail == 0 && r.pass > 0 && len(r.allowed.refused(r.skips)) == 0
+}
 
-// summary prints the counts, which include subtests, and the skips.
+// summary prints the skips, the counts, which include subtests, and which of the skips
+// fail the run.
 func (r *report) summary() {
 	for _, s := range r.skips {
-		fmt.Fprintf(r.out, "SKIP %s: %s\n", s.name, s.reason)
+		fmt.Fprintln(r.out, "SKIP", s)
 	}
 	if r.pass+r.fail == 0 {
 		fmt.Fprintln(r.out, "no test ran")
 	}
 	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.pass, r.fail, len(r.skips))
+	for _, s := range r.allowed.refused(r.skips) {
+		fmt.Fprintf(r.out, "FAIL %v: no line of %s allows this skip\n", s, r.allowed.file)
+	}
 }
 
 func (r *report) appendSkips(path string) error {
@@ -174,7 +183,7 @@ func (r *report) appendSkips(path string) error {
 	}
 	defer f.Close()
 	for _, s := range r.skips {
-		if _, err := fmt.Fprintf(f, "%s: %s\n", s.name, s.reason); err != nil {
+		if _, err := fmt.Fprintln(f, s); err != nil {
 			return err
 		}
 	}

@@ -14,6 +14,12 @@ import (
 // what the report prints, and the report.
 func reportOn(t *testing.T, files map[string]string) (string, *report) {
 	t.Helper()
+	return reportAllowing(t, nil, files)
+}
+
+// reportAllowing is reportOn where only some tests may skip.
+func reportAllowing(t *testing.T, allowed *allowlist, files map[string]string) (string, *report) {
+	t.Helper()
 	dir := t.TempDir()
 	files["go.mod"] = "module m\n\ngo 1.26\n"
 	for name, text := range files {
@@ -25,6 +31,7 @@ func reportOn(t *testing.T, files map[string]string) (string, *report) {
 	events, _ := cmd.Output() // fails where the module's tests fail
 	var out strings.Builder
 	r := newReport(&out)
+	r.allowed = allowed
 	require.NoError(t, r.read(strings.NewReader(string(events))))
 	r.summary()
 	return out.String(), r

@@ -1,7 +1,6 @@
 package raw
 
 import (
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
-	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -20,23 +18,12 @@ import (
 // is a failure after much longer than any of them takes.
 func expectEvent(t *testing.T, l *Link, kind link.EventKind) link.Event {
 	t.Helper()
-	return expect(t, l.Events(), func(e link.Event) bool { return e.Kind == kind })
-}
-
-// expectDeviceEvent is expectEvent for what a device tells.
-func expectDeviceEvent(t *testing.T, d *roce.Device, kind roce.EventKind) {
-	t.Helper()
-	expect(t, d.Events(), func(e roce.Event) bool { return e.Kind == kind })
-}
-
-func expect[E fmt.Stringer](t *testing.T, events <-chan E, isIt func(E) bool) E {
-	t.Helper()
 	late := time.After(patience)
 	for {
 		select {
-		case e := <-events:
+		case e := <-l.Events():
 			t.Log(e)
-			if isIt(e) {
+			if e.Kind == kind {
 				return e
 			}
 		case <-late:

@@ -16,40 +16,70 @@ import (
 	"github.com/rocinante-rdma/roce/wire"
 )
 
-// While a link is flooded, the interface serves the rest of the host: a TCP stream,
-// ARP after its table was flushed, a broadcast exchange on UDP ports 67 and 68. None
+// While a link is flooded, the interface serves the rest of the host: TCP streams over
+// IPv4 and IPv6, ARP and neighbour discovery after their tables were flushed, a broadcast
+// exchange on UDP ports 67 and 68. None
 // of it reaches the link, and no ICMP error answers what does.
 func TestTheHostLivesOn(t *testing.T) {
 	w := newNetwork(t, 1500)
 	a, b := w.openA(), w.openB()
 	seen := openTap(w.b, "vb") // what a's host sends
 	ab, ba := resolved(t, a, "10.9.0.1", "10.9.0.2"), resolved(t, b, "10.9.0.2", "10.9.0.1")
+	ab6, ba6 := resolved(t, a, "fd09::1", "fd09::2"), resolved(t, b, "fd09::2", "fd09::1")
 
 	const size = 8 << 20
 	sent := bytes.Repeat([]byte("not RDMA"), size/8)
-	sum := serveTCP(t, w.b, "10.9.0.2:7000")
-	stream := dialTCP(w.a, "10.9.0.2:7000")
+	v4, sum4 := newStream(t, w, "10.9.0.2:7000")
+	v6, sum6 := newStream(t, w, "[fd09::2]:7000")
 	for part := range 8 {
-		_, err := stream.Write(sent[part*size/8 : (part+1)*size/8])
-		require.NoError(t, err)
+		for _, stream := range []*net.TCPConn{v4, v6} {
+			_, err := stream.Write(sent[part*size/8 : (part+1)*size/8])
+			require.NoError(t, err)
+		}
 		exchange(t, a, b, ab, ba)
+		exchange(t, a, b, ab6, ba6)
 		flushNeighbours(w.a, "va")
 		askBOOTP(t, w)
 	}
-	require.NoError(t, stream.(*net.TCPConn).CloseWrite())
-	require.Equal(t, sha256.Sum256(sent), <-sum)
-	stream.Close()
+	require.NoError(t, v4.CloseWrite())
+	require.NoError(t, v6.CloseWrite())
+	require.Equal(t, sha256.Sum256(sent), <-sum4)
+	require.Equal(t, sha256.Sum256(sent), <-sum6)
 	exchange(t, a, b, ab, ba)
+	exchange(t, a, b, ab6, ba6)
 	require.Empty(t, a.nic.Counters(), "all that came to the link was for it")
 
-	arps := 0
+	arps, solicitations := 0, 0
 	for _, frame := range seen.all() {
-		if frame[12] == 8 && frame[13] == 6 {
+		switch {
+		case isARP(frame):
 			arps++
+		case isSolicitation(frame):
+			solicitations++
 		}
 		requireNoICMP(t, frame)
 	}
+	t.Logf("%d ARP packets, %d neighbour solicitations", arps, solicitations)
 	require.Positive(t, arps, "the table was flushed")
+	require.Positive(t, solicitations, "the table was flushed")
+}
+
+func isARP(frame []byte) bool { return frame[12] == 8 && frame[13] == 6 }
+
+// isSolicitation reports whether a frame asks for the MAC of an IPv6 address (RFC 4861).
+func isSolicitation(frame []byte) bool {
+	const solicitation = 135
+	ip := frame[wire.EthernetLen:]
+	return frame[12] == 0x86 && frame[13] == 0xdd && ip[6] == unix.IPPROTO_ICMPV6 && ip[wire.IPv6Len] == solicitation
+}
+
+// newStream connects host a to a server on b, which tells the hash of what came.
+func newStream(t *testing.T, w *network, at string) (stream *net.TCPConn, sum <-chan [sha256.Size]byte) {
+	t.Helper()
+	sum = serveTCP(t, w.b, at)
+	stream = dialTCP(w.a, at).(*net.TCPConn)
+	t.Cleanup(func() { stream.Close() })
+	return stream, sum
 }
 
 // E14: packets for port 4791 of which the link's engine knows nothing are not answered by
@@ -140,12 +170,18 @@ func dialTCP(ns namespace, to string) (c net.Conn) {
 	return c
 }
 
+// flushNeighbours empties the table of neighbours, but for those that need no asking.
 func flushNeighbours(ns namespace, ifname string) {
 	change(ns, func() error {
 		index := must(netlink.LinkByName(ifname)).Attrs().Index
-		for _, n := range must(netlink.NeighList(index, netlink.FAMILY_V4)) {
-			if err := netlink.NeighDel(&n); err != nil {
-				return err
+		for _, family := range []int{netlink.FAMILY_V4, netlink.FAMILY_V6} {
+			for _, n := range must(netlink.NeighList(index, family)) {
+				if n.State&netlink.NUD_NOARP != 0 {
+					continue
+				}
+				if err := netlink.NeighDel(&n); err != nil {
+					return err
+				}
 			}
 		}
 		return nil

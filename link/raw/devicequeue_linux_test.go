@@ -1,10 +1,13 @@
 package raw
 
 import (
+	"context"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+
+	"github.com/rocinante-rdma/roce"
 )
 
 // shape has an interface send 1 MB/s at most, and no packet of more than 2000 bytes at
@@ -50,9 +53,16 @@ func TestDeviceQueueNeverTakesAPacket(t *testing.T) {
 // A device's queue that is full for a while keeps packets back, or loses them at last;
 // memory moves all the same, by the transport's retries.
 func TestShapedDevice(t *testing.T) {
-	x := newTrouble(t, 14, 7) // retries for 67 ms each
-	shape(x.network.a, "va")
+	w := newNetwork(t, 1500)
+	l := w.openA(Addrs(addr("10.9.0.1")))
+	a, b := newEnd(t, l), newEnd(t, w.openB(Addrs(addr("10.9.0.2"))))
+	shape(w.a, "va")
+	retry := roce.WithRetry(14, 7, 7) // each after 67 ms
+	require.NoError(t, a.conn.QP().Connect(b.conn.QP().Info(), retry))
+	require.NoError(t, b.conn.QP().Connect(a.conn.QP().Info(), retry))
+	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	defer cancel()
 	const part = 256 << 10
-	require.NoError(t, x.a.conn.Write(x.ctx, x.a.mr.SGE(0, part), x.b.mr.Remote()))
-	t.Log(x.la.Counters())
+	require.NoError(t, a.conn.Write(ctx, a.mr.SGE(0, part), b.mr.Remote()))
+	t.Log(l.Counters())
 }
