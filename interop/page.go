@@ -29,8 +29,9 @@ over IPv6, which has none.`},
 MTU of up to 2048: ping-pongs of 1, 4096 and 65536 bytes in both roles and over both protocols,
 against the stack on the host over another link and against rxe in a second guest. The link reported
 zero-copy, and the capture of the cable had every message unchanged.`},
-	{"inside", "Links on the guests' kernels", `The links' conformance suites on these kernels. Linux 6.1 has no UDP segmentation on AF_PACKET
-sockets and no AF_XDP packets of several chunks: there the links said so, and did without.`},
+	{"inside", "Links on the guests' kernels", `The links' conformance suites on these kernels, and xdp's dealings with the limit of locked memory.
+Linux 6.1 has no UDP segmentation on AF_PACKET sockets and no AF_XDP packets of several chunks: there
+the links said so, and did without.`},
 	{"stacked", "VLANs and bonds", `In a guest. A connection between addresses on a VLAN took packets of that VLAN alone, and sent its
 own with the tag and the priority of its service level; packets of the largest size, tagged, passed
 whole; xdp dropped and counted a packet whose tag the kernel at the other end of a veth had left

@@ -3,6 +3,7 @@ package interop
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -22,6 +23,15 @@ func TestPageIsOfItsResults(t *testing.T) {
 	page, err := os.ReadFile(pageFile)
 	require.NoError(t, err)
 	require.Equal(t, string(Page(rows)), string(page), "run go run ./interop/cmd/matrix in the module's root")
+}
+
+// Each suite of the page has been run.
+func TestEverySuiteHasResults(t *testing.T) {
+	rows, err := Read(resultsFile)
+	require.NoError(t, err)
+	for _, s := range suites {
+		require.True(t, slices.ContainsFunc(rows, func(r Row) bool { return r.Suite == s.name }), "no row of %q: run make interop-full", s.name)
+	}
 }
 
 // A run replaces the rows of its own suites alone.

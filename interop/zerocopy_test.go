@@ -4,15 +4,18 @@ package interop
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/internal/devices"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/trace/decode"
@@ -45,6 +48,7 @@ func TestZeroCopy(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, g.Put(bounded(t), guestRoci, program, 0o755))
 	lab := zeroCopyLab{g, rxe, roci}
+	t.Run("probe", lab.probe)
 	var rows []Row
 	for _, peer := range zeroCopyPeers() {
 		t.Run("against "+peer, func(t *testing.T) { rows = append(rows, lab.against(t, peer)) })
@@ -118,6 +122,19 @@ func (l zeroCopyLab) run(ctx context.Context, t *testing.T, c zeroCopyCell) []*d
 		c.requireData(t, packets, client)
 	}
 	return packets
+}
+
+// probe has roci send a frame each way, of which the driver takes one without copying.
+func (l zeroCopyLab) probe(t *testing.T) {
+	r, err := l.g.Run(bounded(t), guestRoci+" devices --probe --json eth0")
+	require.NoError(t, err)
+	require.Zero(t, r.Code, tail(r))
+	var list []devices.Device
+	require.NoError(t, json.Unmarshal([]byte(r.Stdout), &list), r.Stdout)
+	at := slices.IndexFunc(list[0].Links, func(l devices.Link) bool { return l.Way == "native, zero-copy" })
+	require.NotEqual(t, -1, at, r.Stdout)
+	t.Log(list[0].Links)
+	require.Equal(t, devices.Works, list[0].Links[at].Verdict, list[0].Links[at].Note)
 }
 
 // server is the IPv4 address that the server listens on, since the tool has no other.

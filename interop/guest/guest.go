@@ -49,6 +49,8 @@ type Config struct {
 	CPUs, MemoryMB int
 	// Modules are kernel modules to load besides those that RDMA needs.
 	Modules []string
+	// Params are more kernel parameters, such as "ipv6.disable=1".
+	Params []string
 	// Log receives progress, a line a call; nil discards it.
 	Log func(line string)
 }

@@ -35,13 +35,15 @@ for dev in /sys/class/net/*/; do
 done
 ip link set "$control" name ctl0
 [ "$data" = eth0 ] || ip link set "$data" name eth0
-echo 1 >/proc/sys/net/ipv6/conf/ctl0/disable_ipv6
+if [ -d /proc/sys/net/ipv6 ]; then # it is not there with ipv6.disable=1
+	echo 1 >/proc/sys/net/ipv6/conf/ctl0/disable_ipv6
+	echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+	ip -6 addr add "$ip6" dev eth0 nodad
+fi
 ip addr add "$ctl" dev ctl0
 ip link set ctl0 up
-echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
 ip link set eth0 mtu "$mtu"
 ip addr add "$ip4" dev eth0
-ip -6 addr add "$ip6" dev eth0 nodad
 ip link set eth0 up
 # The kernel notices the carrier with a delay of up to a second; until then
 # eth0 has no link-local address and IPv6 does not work.

@@ -38,6 +38,7 @@ func (g *Guest) vmArgs(cfg Config, netdev string) []string {
 	if cfg.NoRDMA {
 		params = append(params, "guest.rdma=no")
 	}
+	params = append(params, cfg.Params...)
 	return []string{
 		"-M", "pc", "-accel", "tcg,thread=multi", "-cpu", "max",
 		"-smp", fmt.Sprint(cfg.CPUs), "-m", fmt.Sprint(cfg.MemoryMB),
