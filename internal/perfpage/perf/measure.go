@@ -14,7 +14,7 @@ import (
 
 // rounds is how often every benchmark is run. go test -count would run one six times
 // in a row, and a busy minute would hit that one alone.
-const rounds = 6
+const rounds = 4
 
 // suite is benchmarks of a package that the page shows.
 type suite struct {
