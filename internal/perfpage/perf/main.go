@@ -1,7 +1,7 @@
 // Command perf makes docs/perf.md, in the root of the module:
 //
 //	go run ./internal/perfpage/perf            of the raw results that are there
-//	go run ./internal/perfpage/perf -measure   measures before, which takes ten minutes
+//	go run ./internal/perfpage/perf -measure   measures before, which takes some minutes
 package main
 
 import (
