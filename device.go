@@ -62,7 +62,7 @@ func Open(l link.Link, opts ...Option) (*Device, error) {
 	memory := mr.NewTable(stream(seed, 0))
 	events := newEventQueue()
 	shard := engine.New(engine.Config{
-		Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, Rand: stream(seed, 1), Failed: events.failed,
+		Link: l, Memory: memory, Mode: o.mode, Tap: o.tap, ICRC: o.icrc, Rand: stream(seed, 1), Failed: events.failed,
 	})
 	d := &Device{
 		link: l, shard: shard, memory: memory, manual: o.mode == engine.Manual, closing: make(chan struct{}),

@@ -22,6 +22,8 @@ const (
 	StatusRNRRetryExceeded Status = 13
 	StatusFatal            Status = 19
 	StatusGeneral          Status = 21
+
+	NumStatuses = 22 // one more than the largest
 )
 
 var statusNames = [...]string{

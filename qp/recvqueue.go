@@ -18,6 +18,7 @@ type RecvQueue struct {
 	mu    sync.Mutex
 	state State
 
+	// Made when the first receive is posted, as those of [SendQueue].
 	ring          []RecvWQE
 	sges          []SGE
 	depth, maxSGE int
@@ -27,15 +28,7 @@ type RecvQueue struct {
 
 // NewRecvQueue returns a ring for depth receives of at most maxSGE pieces each.
 func NewRecvQueue(depth, maxSGE int) *RecvQueue {
-	q := &RecvQueue{}
-	q.init(depth, maxSGE)
-	return q
-}
-
-func (q *RecvQueue) init(depth, maxSGE int) {
-	n := ceilPow2(depth)
-	q.ring, q.sges = make([]RecvWQE, n), make([]SGE, n*maxSGE)
-	q.depth, q.maxSGE = depth, maxSGE
+	return &RecvQueue{depth: depth, maxSGE: maxSGE}
 }
 
 // SetState tells producers the queue pair's state: all but RESET take receives.
@@ -56,6 +49,10 @@ func (q *RecvQueue) Post(wr *RecvWR) error {
 	tail := q.tail.Load()
 	if int(tail-q.head.Load()) >= q.depth {
 		return ErrQueueFull
+	}
+	if q.ring == nil {
+		n := ceilPow2(q.depth)
+		q.ring, q.sges = make([]RecvWQE, n), make([]SGE, n*q.maxSGE)
 	}
 	i := int(tail) & (len(q.ring) - 1)
 	sgl, n, err := snapshot(q.sges[i*q.maxSGE:(i+1)*q.maxSGE], &wr.SGE, wr.SGL)

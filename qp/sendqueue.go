@@ -56,6 +56,9 @@ type SendQueue struct {
 	mu    sync.Mutex // producers
 	state State      // what Post checks
 
+	// Made when the first work of their kind is posted: most of thousands of queue pairs
+	// are idle, and these are nearly all of what one takes. The consumer looks at
+	// elements only once the tail has told it of them.
 	ring   []SendWQE // length: a power of two
 	sges   []SGE     // maxSGE per element
 	inline []byte    // maxInline per element
@@ -69,11 +72,7 @@ type SendQueue struct {
 // NewSendQueue returns a ring for depth work requests of at most maxSGE pieces, or
 // maxInline bytes of inline data, each.
 func NewSendQueue(depth, maxSGE, maxInline int) *SendQueue {
-	n := ceilPow2(depth)
-	return &SendQueue{
-		ring: make([]SendWQE, n), sges: make([]SGE, n*maxSGE), inline: make([]byte, n*maxInline),
-		depth: depth, maxSGE: maxSGE, maxInline: maxInline,
-	}
+	return &SendQueue{depth: depth, maxSGE: maxSGE, maxInline: maxInline}
 }
 
 // SetState tells producers the queue pair's state: RTS, SQD and ERR take work.
@@ -94,6 +93,10 @@ func (q *SendQueue) Post(wr *SendWR, mem LocalReader) error {
 	tail := q.tail.Load()
 	if int(tail-q.head.Load()) >= q.depth {
 		return ErrQueueFull
+	}
+	if q.ring == nil {
+		n := ceilPow2(q.depth)
+		q.ring, q.sges = make([]SendWQE, n), make([]SGE, n*q.maxSGE)
 	}
 	i := int(tail) & (len(q.ring) - 1)
 	w := &q.ring[i]
@@ -163,6 +166,9 @@ func checkSend(wr *SendWR, n uint32) error {
 func (q *SendQueue) copyInline(w *SendWQE, i int, mem LocalReader) error {
 	if int(w.Len) > q.maxInline {
 		return &WRError{"SGE", fmt.Sprintf("has %d bytes, inline takes at most %d: leave Inline out, or create the queue pair with a larger MaxInline", w.Len, q.maxInline)}
+	}
+	if q.inline == nil {
+		q.inline = make([]byte, len(q.ring)*q.maxInline)
 	}
 	buf := q.inline[i*q.maxInline : i*q.maxInline : (i+1)*q.maxInline]
 	for _, s := range w.SGL {

@@ -12,8 +12,7 @@ type SharedRecvQueue struct {
 
 // NewSharedRecvQueue returns a ring for depth receives of at most maxSGE pieces each.
 func NewSharedRecvQueue(depth, maxSGE int) *SharedRecvQueue {
-	q := &SharedRecvQueue{}
-	q.ring.init(depth, maxSGE)
+	q := &SharedRecvQueue{ring: RecvQueue{depth: depth, maxSGE: maxSGE}}
 	q.ring.state = StateInit // it has no state of its own, and takes receives at once
 	return q
 }

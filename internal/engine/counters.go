@@ -3,7 +3,9 @@ package engine
 import (
 	"iter"
 
+	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/transport/rc"
 )
 
 // Counters count what a shard did since it was made.
@@ -16,6 +18,14 @@ type Counters struct {
 
 	ByRule  [transport.NumRules]uint64  // received packets, by the rule that decided their fate
 	ByCause [transport.NumCauses]uint64 // sent packets, by why they were sent
+
+	// Completions by their status: of work requests posted to send queues, unless they
+	// succeeded unsignaled, and of receives.
+	SendDone, RecvDone [cq.NumStatuses]uint64
+
+	// QPs is the sum over all queue pairs, those that are gone included. In the
+	// shard's own counters it is of those that are gone.
+	QPs rc.Stats
 }
 
 // All goes through the counters that are not zero, with their names.
@@ -47,9 +57,11 @@ func (c *Counters) All() iter.Seq2[string, uint64] {
 	}
 }
 
-// Counters returns a copy of the counters.
+// Counters returns the counters of one moment. It takes time for each queue pair.
 func (s *Shard) Counters() Counters {
 	s.mu.Lock()
 	defer s.unlock()
-	return s.counters
+	c := s.counters
+	s.demux.all(func(q *QP) { c.QPs.Add(q.machine.Stats()) })
+	return c
 }

@@ -1,35 +1,44 @@
 package engine
 
-// fifo is a queue of QPs that want to send. A QP is in at most one of them.
-type fifo struct{ head, tail *QP }
+// fifo is a queue of QPs. A QP is in it by one of its queued parts, which is in at most
+// one fifo.
+type fifo struct{ head, tail *queued }
 
 // queued is a QP's part of a fifo.
 type queued struct {
+	qp      *QP
 	waiting bool
-	after   *QP
+	after   *queued
 }
 
-// push appends q, unless some fifo has it already.
-func (f *fifo) push(q *QP) {
-	if q.waiting {
+// push appends e, unless some fifo has it already.
+func (f *fifo) push(e *queued) {
+	if e.waiting {
 		return
 	}
-	q.waiting = true
+	e.waiting = true
 	if f.tail == nil {
-		f.head = q
+		f.head = e
 	} else {
-		f.tail.after = q
+		f.tail.after = e
 	}
-	f.tail = q
+	f.tail = e
 }
 
 // pop takes the first one out.
 func (f *fifo) pop() *QP {
-	q := f.head
-	f.head = q.after
+	e := f.head
+	f.head = e.after
 	if f.head == nil {
 		f.tail = nil
 	}
-	q.queued = queued{}
-	return q
+	e.waiting, e.after = false, nil
+	return e.qp
+}
+
+// clear takes all out.
+func (f *fifo) clear() {
+	for f.head != nil {
+		f.pop()
+	}
 }

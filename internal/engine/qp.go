@@ -52,9 +52,10 @@ type QP struct {
 	path      *wire.Path
 	pkey      uint16
 	destroyed bool
-	touched   bool // on Shard.touched
-	queued         // in Shard.ready or Shard.acking
-	deadline       // in Shard.deadlines
+	touched   bool   // on Shard.touched
+	sending   queued // in Shard.ready or Shard.acking
+	answering queued // in Shard.asked
+	deadline         // in Shard.deadlines
 
 	bell  bell          // on Shard.bells
 	state atomic.Uint32 // the machine's, as of the last settle
@@ -74,6 +75,7 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 		q.rq = qp.NewRecvQueue(cfg.RecvDepth, cfg.MaxSGE)
 	}
 	q.due = clock.Never
+	q.sending.qp, q.answering.qp = q, q
 	s.mu.Lock()
 	defer s.unlock()
 	if err := s.demux.add(q); err != nil {
@@ -97,10 +99,16 @@ func (q *QP) InitialPSN() bth.PSN { return q.psn }
 func (q *QP) State() qp.State { return qp.State(q.state.Load()) }
 
 // SendDone implements rc.Sink.
-func (q *QP) SendDone(wc *cq.WC) { q.shard.complete(q.sendCQ, wc, false) }
+func (q *QP) SendDone(wc *cq.WC) {
+	q.shard.counters.SendDone[wc.Status]++
+	q.shard.complete(q.sendCQ, wc, false)
+}
 
 // RecvDone implements rc.Sink.
-func (q *QP) RecvDone(wc *cq.WC, solicited bool) { q.shard.complete(q.recvCQ, wc, solicited) }
+func (q *QP) RecvDone(wc *cq.WC, solicited bool) {
+	q.shard.counters.RecvDone[wc.Status]++
+	q.shard.complete(q.recvCQ, wc, solicited)
+}
 
 // Happened implements rc.Sink.
 func (q *QP) Happened(e transport.Event) {
@@ -191,6 +199,7 @@ func (q *QP) Destroy() {
 		_ = q.machine.Modify(s.now, &qp.Attr{State: qp.StateReset}, qp.MaskState)
 		q.state.Store(uint32(qp.StateReset))
 		q.destroyed = true
+		s.counters.QPs.Add(q.machine.Stats())
 		s.demux.remove(q)
 		s.deadlines.remove(q)
 		delete(q.sendCQ.users, q)

@@ -72,6 +72,7 @@ func (s *Shard) receivePacket(p [2][]byte, meta *link.Meta, index int) {
 	if rule == transport.RuleNone {
 		v = q.machine.Receive(s.now, &s.packet)
 		s.touch(q)
+		s.asked.push(&q.answering)
 	}
 	s.counters.ByRule[v.Rule]++
 	if s.tap != nil {
@@ -101,18 +102,6 @@ func (s *Shard) admit(p [2][]byte, meta *link.Meta, index int) (*QP, wire.ICRC, 
 		rule = s.parse(body)
 	}
 	return q, icrc, rule
-}
-
-// checkICRC verifies the invariant CRC, as strongly as what the link saw allows.
-func (s *Shard) checkICRC(p [2][]byte, meta *link.Meta, index int) wire.ICRC {
-	if meta.IDKnown || !meta.Src.Is4() {
-		return s.verifier.Verify(meta.Src, meta.Dst, meta.SrcPort, meta.Flags, meta.ID+uint16(index), p)
-	}
-	icrc := s.verifier.Infer(meta.Src, meta.Dst, meta.SrcPort, index, p)
-	if icrc == wire.ICRCInferred {
-		s.counters.ICRCInferred++
-	}
-	return icrc
 }
 
 // route finds the QP that the parsed base header names, and checks that the packet

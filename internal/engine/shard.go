@@ -28,7 +28,8 @@ type Config struct {
 	Link   link.Link
 	Memory *mr.Table
 	Mode   Mode
-	Tap    trace.Tap     // nil: none
+	Tap    trace.Tap // nil: none
+	ICRC   ICRC
 	Rand   func() uint64 // calls of it are serialised by the shard's lock
 	// Failed is told once when the link has failed for good, and why; see
 	// [Shard.tellEvents]. nil: nobody wants to know.
@@ -42,6 +43,7 @@ type Shard struct {
 	memory *mr.Table
 	tap    trace.Tap
 	mode   Mode
+	icrc   ICRC
 	failed func(error)
 
 	mu sync.Mutex // guards what follows, up to the next comment
@@ -52,6 +54,7 @@ type Shard struct {
 	touched    []*QP // dealt with since the last settle
 	ready      fifo  // may have something to send
 	acking     fifo  // have had their turn in transmit; acknowledgements are left
+	asked      fifo  // have received something and may owe an acknowledgement
 	news       []*CQ // have something to publish
 	overflown  []*CQ // lost completions; their QPs go to ERR
 	room       int   // packets that the link takes for certain, as last asked
@@ -84,8 +87,8 @@ type Shard struct {
 // run at once; Close ends it.
 func New(cfg Config) *Shard {
 	s := &Shard{
-		link: cfg.Link, queue: cfg.Link.Queue(), memory: cfg.Memory, tap: cfg.Tap, mode: cfg.Mode, failed: cfg.Failed,
-		lastAnswer: neverAnswered, armed: clock.Never,
+		link: cfg.Link, queue: cfg.Link.Queue(), memory: cfg.Memory, tap: cfg.Tap, mode: cfg.Mode, icrc: cfg.ICRC,
+		failed: cfg.Failed, lastAnswer: neverAnswered, armed: clock.Never,
 	}
 	s.demux.init(cfg.Rand)
 	s.progress.init()

@@ -39,7 +39,7 @@ func (s *Shard) tapSent(q *QP) {
 		Time: s.now, Dir: trace.Out, QPN: q.qpn,
 		Src: q.path.Src, Dst: q.path.Dst, SrcPort: q.path.SrcPort, TrafficClass: q.path.TrafficClass,
 		ID: s.slot.ID, IDKnown: true, Flags: wire.DontFragment,
-		Frame: s.pieces[:n], ICRC: wire.ICRCGood, Cause: s.out.Why,
+		Frame: s.pieces[:n], ICRC: s.sentICRC(), Cause: s.out.Why,
 	}
 	s.tap.Packet(&s.event)
 }

@@ -32,6 +32,9 @@ func (s *Shard) transmit() (worked bool) {
 		s.transmitBulk(before + txPackets)
 		s.transmitUrgent()
 	}
+	if s.ready.head == nil {
+		s.asked.clear() // each had its turn
+	}
 	s.flush()
 	return s.counters.TxPackets != before
 }
@@ -50,9 +53,9 @@ func (s *Shard) transmitBulk(limit uint64) {
 		}
 		s.note(q) // sending starts timers, and failing to send fails work
 		if s.sendQuantum(q) {
-			s.ready.push(q)
+			s.ready.push(&q.sending)
 		} else {
-			s.acking.push(q)
+			s.acking.push(&q.sending)
 		}
 	}
 }
@@ -83,16 +86,25 @@ func (s *Shard) transmitUrgent() {
 		}
 		sent, more := s.sendUrgent(q)
 		if sent || more {
-			s.ready.push(q)
+			s.ready.push(&q.sending)
 		}
 	}
-	if !s.starved {
-		return
+	if s.starved {
+		s.answerAsked()
 	}
-	for q := s.ready.head; q != nil; q = q.after {
-		if !q.destroyed {
-			s.sendUrgent(q)
+}
+
+// answerAsked sends acknowledgements past the bulk that waits for room. Of thousands of
+// QPs that want to send, it looks only at those that received something since it last
+// looked: they alone may owe any.
+func (s *Shard) answerAsked() {
+	for s.asked.head != nil {
+		if q := s.asked.head.qp; !q.destroyed {
+			if _, more := s.sendUrgent(q); more {
+				return
+			}
 		}
+		s.asked.pop()
 	}
 }
 
@@ -150,7 +162,7 @@ func (s *Shard) send(q *QP) {
 	s.queue.Reserve(q.path, int(o.HdrLen), o.Pay, int(o.Pad), o.MustCopy, slot)
 	s.room--
 	copy(slot.Head, o.Hdr[:o.HdrLen])
-	q.path.Seal(slot.ID, slot.Head, slot.Body[:slot.NBody], slot.Tail)
+	s.seal(q.path, slot)
 	s.counters.TxPackets++
 	s.counters.TxBytes += uint64(len(slot.Head) + o.Len + len(slot.Tail))
 	s.counters.ByCause[o.Why]++

@@ -66,7 +66,7 @@ func (s *Shard) note(q *QP) {
 // touch is note for what may also have given the QP something to send.
 func (s *Shard) touch(q *QP) {
 	s.note(q)
-	s.ready.push(q)
+	s.ready.push(&q.sending)
 }
 
 // settle draws the consequences of what the machines did, and publishes their

@@ -59,6 +59,7 @@ func (m *Machine) executeSend(p *bth.Packet, f bth.Flags) transport.Rule {
 	}
 	if f&bth.Last != 0 {
 		m.completeRecv(cq.OpRecv, m.received, p)
+		m.stats.Sends++
 		m.completeMessage()
 	}
 	return transport.RuleNone
@@ -84,6 +85,7 @@ func (m *Machine) executeWrite(p *bth.Packet, f bth.Flags) {
 	if f&bth.HasImm != 0 {
 		m.completeRecv(cq.OpRecvRDMAWithImm, m.total, p)
 	}
+	m.stats.Writes++
 	m.completeMessage()
 }
 
@@ -105,6 +107,7 @@ func (m *Machine) completeRecv(op cq.Opcode, n uint32, p *bth.Packet) {
 func (m *Machine) executeRead(p *bth.Packet) {
 	n := packets(p.RETH.Len, m.attr.PathMTU)
 	m.expected = p.PSN.Add(n)
+	m.stats.Reads++
 	m.completeMessage()
 	m.replay.add(answer{first: p.PSN, last: p.PSN.Add(n - 1), reth: p.RETH})
 	m.ackOwed = false // the answer says as much
@@ -120,6 +123,7 @@ func (m *Machine) executeAtomic(p *bth.Packet) {
 		was = mr.FetchAdd(m.target.Bytes, a.SwapAdd)
 	}
 	m.expected = p.PSN.Add(1)
+	m.stats.Atomics++
 	m.completeMessage()
 	m.replay.add(answer{atomic: true, first: p.PSN, last: p.PSN, result: was})
 	m.ackOwed = false // the answer says as much

@@ -1,6 +1,7 @@
 package rc
 
 import (
+	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/transport"
@@ -49,6 +50,9 @@ func remoteStatus(s cq.Status) bool {
 // message uses completes with status.
 func (m *Machine) refuseRequest(nak pendingNAK, status cq.Status, v transport.Verdict) transport.Verdict {
 	v.Action = transport.Failed
+	if nak.syndrome == bth.NAKRemoteAccess {
+		m.stats.AccessErrors++
+	}
 	m.record(status, v, true)
 	m.setState(qp.StateErr)
 	m.nak = nak
