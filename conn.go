@@ -231,8 +231,5 @@ func (q *QP) explain(what string, err error) error {
 	if q.closed.Load() || q.pd.dev.isClosed() {
 		return fmt.Errorf("roce: %s on %s: %w", what, q, net.ErrClosed)
 	}
-	if cause := q.Err(); cause != nil {
-		return fmt.Errorf("roce: %s: %w: %w", what, err, cause)
-	}
-	return fmt.Errorf("roce: %s: %w", what, err)
+	return fmt.Errorf("roce: %s: %w", what, q.because(err))
 }

@@ -59,5 +59,6 @@ func TestAbortSaysWhatItWaitedFor(t *testing.T) {
 	err := abort(t, false)
 	require.True(t, errors.Is(err, context.DeadlineExceeded))
 	require.ErrorContains(t, err, "times that it has no receive posted")
+	require.Regexp(t, `SEND aborted, and with it QP 0x[0-9a-f]{6}, connected to QP 0x[0-9a-f]{6} at 10\.0\.0\.2: `, err.Error())
 	require.ErrorContains(t, abort(t, true), "the peer was silent for")
 }

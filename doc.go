@@ -44,6 +44,13 @@
 // # Errors
 //
 // Work that fails completes with a [WCError], or a [RemoteError] if the peer
-// refused it; the queue pair is then in ERR, and [QP.Err] says why, with the
-// packet and the rule, and what to do. Closed objects return net.ErrClosed.
+// refused it; the queue pair is then in ERR, and [QP.Err] says why, with the peer,
+// the packet and the rule, and what to do. [CQ.Err] says both of a completion. Closed
+// objects return net.ErrClosed.
+//
+// # Counters
+//
+// [Device.Counters] has the names that operators know from RDMA adapters; package
+// metrics shows them to Prometheus. [Device.Stats] tells for every rule of the protocol
+// how often it decided, and [QP.Stats] what one queue pair did.
 package roce

@@ -80,7 +80,9 @@ func (e *QPError) remedy() string {
 		return "check that both ends use the same path MTU, and that no message is longer than 2^31 bytes"
 	case transport.RuleCQOverflow:
 		return "create the CQ as deep as all the queues together that feed it, or poll it earlier"
-	case transport.RuleSequence, transport.RuleReserved, transport.RuleUnsupported, transport.RuleBadResponse:
+	case transport.RuleBadResponse:
+		return "check that both ends use the same path MTU; else the peer breaks the protocol, and a trace shows the packet (WithTap)"
+	case transport.RuleSequence, transport.RuleReserved, transport.RuleUnsupported:
 		return "the peer breaks the protocol, or speaks a part of it that is not offered here: a trace shows the packet (WithTap)"
 	default:
 		return ""
@@ -99,6 +101,12 @@ func (q *QP) waitedFor() string {
 	}
 }
 
+// connection names the queue pair and its peer in messages.
+func (q *QP) connection() string {
+	peer := q.Attr()
+	return fmt.Sprintf("%s, connected to QP 0x%06x at %v", q, peer.DestQPN, peer.DestAddr)
+}
+
 // Err returns nil unless the queue pair is in ERR. Then it is a *[QPError] if it
 // went there by itself, else an error that matches [ErrFlushed].
 func (q *QP) Err() error {
@@ -107,7 +115,8 @@ func (q *QP) Err() error {
 		return nil
 	}
 	if !s.Failed {
-		return fmt.Errorf("roce: %s was taken to ERR: %w", q, ErrFlushed)
+		return fmt.Errorf("roce: %s, was taken to ERR, by its owner or with its device: %w; to use it again, bring it to RESET and connect it",
+			q.connection(), ErrFlushed)
 	}
 	f := s.Failure
 	return &QPError{

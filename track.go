@@ -58,7 +58,7 @@ func (t *track) run(ctx context.Context, q *QP, what string, post func(slot int)
 		}
 		return wc, nil
 	case ctx.Err() != nil && wc.Status == StatusFlushed:
-		return WC{}, fmt.Errorf("roce: %s aborted, and with it the connection: %w%s", what, context.Cause(ctx), q.waitedFor())
+		return WC{}, fmt.Errorf("roce: %s aborted, and with it %s: %w%s", what, q.connection(), context.Cause(ctx), q.waitedFor())
 	}
 	return WC{}, q.explain(what, wc.Err())
 }

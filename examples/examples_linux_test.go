@@ -5,6 +5,7 @@ package examples_test
 import (
 	"bufio"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -149,4 +152,33 @@ func TestPingpongComesBack(t *testing.T) {
 			require.Contains(t, atClient, "1000 round trips of 2048 bytes in ")
 		})
 	}
+}
+
+// TestMetricsAreServed proves that the example's page is one that Prometheus can read,
+// and that it moves on.
+func TestMetricsAreServed(t *testing.T) {
+	p := start(t, host{}, build(t, "metrics"), "-listen", "127.0.0.1:0", "-from", "127.66.1.1", "-to", "127.66.1.2")
+	url, err := p.out.ReadString('\n')
+	require.NoError(t, err)
+	writes := func() float64 {
+		page, err := http.Get(strings.TrimSpace(url))
+		require.NoError(t, err)
+		defer page.Body.Close()
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		families, err := parser.TextToMetricFamilies(page.Body)
+		require.NoError(t, err)
+		for _, m := range families["roce_rx_write_requests_total"].GetMetric() {
+			if m.GetLabel()[0].GetValue() == "udp 127.66.1.2" {
+				return m.GetCounter().GetValue()
+			}
+		}
+		require.Fail(t, "no such metric")
+		return 0
+	}
+	first := writes()
+	for writes() == first {
+		runtime.Gosched()
+	}
+	require.NoError(t, p.cmd.Process.Signal(os.Interrupt))
+	require.Empty(t, p.rest(t))
 }

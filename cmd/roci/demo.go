@@ -11,13 +11,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/demo"
 	"github.com/rocinante-rdma/roce/link"
 )
 
 func newDemo() *cobra.Command {
 	var o demo.Options
-	var asJSON bool
+	var asJSON, stats bool
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "See RDMA at work between two devices in this process",
@@ -48,7 +49,7 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
 			say := func(s string) { fmt.Fprintln(c.ErrOrStderr(), "roci: demo:", s) }
-			return runDemo(ctx, c.OutOrStdout(), say, o, asJSON)
+			return runDemo(ctx, c.OutOrStdout(), say, o, asJSON, stats)
 		},
 	}
 	fs := c.Flags()
@@ -56,11 +57,12 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
 	fs.StringVar(&o.Capture, "out", "", "write the packets to this pcapng `file` (default: a new one for temporary files)")
 	fs.IntVar(&o.Size, "size", demo.DefaultSize, "`bytes` of the messages whose throughput is measured")
 	fs.BoolVar(&asJSON, "json", false, "print the results as one JSON object, and nothing else")
+	registerStats(c, &stats)
 	fs.SortFlags = false
 	return c
 }
 
-func runDemo(ctx context.Context, out io.Writer, say func(string), o demo.Options, asJSON bool) error {
+func runDemo(ctx context.Context, out io.Writer, say func(string), o demo.Options, asJSON, stats bool) error {
 	if o.Network != "" && o.Network != demo.UDP && o.Network != demo.Sim {
 		open, err := linkByName(o.Network)
 		if err != nil {
@@ -84,6 +86,9 @@ func runDemo(ctx context.Context, out io.Writer, say func(string), o demo.Option
 	}
 	if asJSON {
 		return json.NewEncoder(out).Encode(r)
+	}
+	if stats {
+		printCounters(out, []string{"A", "B"}, []roce.Counters{r.CountersA, r.CountersB})
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/pingpong"
 	"github.com/rocinante-rdma/roce/link"
 )
@@ -86,7 +87,7 @@ type pingpongFlags struct {
 	device, addr, link string
 	gid                int
 	devicePort, sl     int
-	json               bool
+	json, stats        bool
 	trace              string
 
 	say func(string) // what is no part of the report
@@ -108,6 +109,7 @@ func (f *pingpongFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.addr, "addr", "", "use this local `address`; link-local with %interface")
 	fs.StringVar(&f.link, "link", "udp", "reach the network by this `link`; see above")
 	fs.BoolVar(&f.json, "json", false, "print the report as one JSON object")
+	registerStats(c, &f.stats)
 	fs.StringVar(&f.trace, "trace", "", "record all packets of this end, with what was done with them and why, in this pcapng `file`")
 	fs.SortFlags = false
 	fs.SetNormalizeFunc(toolNames)
@@ -130,6 +132,9 @@ func (f *pingpongFlags) run(ctx context.Context, out io.Writer, args []string) (
 	}
 	if !f.json {
 		f.o.Out = out
+		if f.stats {
+			f.o.Counted = func(c roce.Counters) { printCounters(out, []string{"this end"}, []roce.Counters{c}) }
+		}
 	}
 	if f.trace != "" {
 		rec, err := newTraceFile(f.trace)

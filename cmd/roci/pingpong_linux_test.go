@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/link/udp"
 	"github.com/rocinante-rdma/roce/trace/decode"
 )
@@ -32,7 +33,7 @@ func TestPingpongBothEnds(t *testing.T) {
 	server := newRoot()
 	r, w := io.Pipe()
 	server.SetOut(w)
-	server.SetArgs(strings.Fields("pingpong -c -n 20 -s 3000 --addr 127.78.0.1 -p " + port))
+	server.SetArgs(strings.Fields("pingpong -c -n 20 -s 3000 --stats --addr 127.78.0.1 -p " + port))
 	served := make(chan error, 1)
 	go func() {
 		err := server.ExecuteContext(t.Context())
@@ -57,17 +58,23 @@ func TestPingpongBothEnds(t *testing.T) {
 	out, err := roci(strings.Fields("pingpong -e -c -n 20 -s 3000 --addr 127.78.0.2 --json --trace " + file + " -p " + port + " 127.78.0.1")...)
 	require.NoError(t, err)
 	require.NoError(t, <-served)
-	require.Contains(t, <-rest, "20 iters in ")
+	printed := <-rest
+	require.Contains(t, printed, "20 iters in ")
+	require.Regexp(t, `(?m)^counter +this end  of what$`, printed)
+	require.Regexp(t, `(?m)^rdma_recvs +20  completions: of receives, successful$`, printed)
 
 	var result struct {
 		Bytes   int
 		Checked int
 		Remote  struct{ GID string }
+
+		Counters roce.Counters
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &result))
 	require.Equal(t, 120000, result.Bytes)
 	require.Equal(t, 20, result.Checked)
 	require.Equal(t, "::ffff:127.78.0.1", result.Remote.GID)
+	require.EqualValues(t, 20, result.Counters[roce.CounterRDMARecvs])
 
 	var list bytes.Buffer
 	require.NoError(t, decode.Print(&list, file, decode.Options{}))

@@ -85,7 +85,7 @@ func TestPingpongHelpShowsEveryFlag(t *testing.T) {
 	out, err := roci("pingpong", "--help")
 	require.NoError(t, err)
 	for _, flag := range []string{"--port", "--dev", "--ib-dev", "--ib-port", "--size", "--mtu", "--rx-depth", "--iters", "--sl",
-		"--events", "--gid-idx", "--chk", "--addr", "--link", "--json", "--trace"} {
+		"--events", "--gid-idx", "--chk", "--addr", "--link", "--json", "--stats", "--trace"} {
 		require.Contains(t, out, flag)
 	}
 }

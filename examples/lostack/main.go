@@ -50,7 +50,7 @@ func main() {
 		must(a.qp.PostSend(write))
 		wc := make([]roce.WC, 1)
 		check(w.RunUntil(func() bool { return a.cq.Poll(wc) == 1 }, clock.Time(time.Second)))
-		check(wc[0].Err())
+		check(a.cq.Err(&wc[0]))
 		fmt.Printf("WRITE %d complete at %v\n", i+1, w.Now())
 	}
 	check(rec.Close()) // draws the ladder

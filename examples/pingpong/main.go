@@ -56,7 +56,7 @@ func pingpong(ctx context.Context, tcp net.Conn, client bool, rounds int) time.D
 	for received, sent := 0, 0; received+sent < 2*rounds; {
 		n := must(cq.Wait(ctx, wc)) // or cq.Poll(wc), again and again: faster
 		for i := range wc[:n] {
-			check(wc[i].Err())
+			check(cq.Err(&wc[i]))
 			if wc[i].ID == sendID {
 				sent++
 				continue

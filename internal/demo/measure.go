@@ -39,6 +39,7 @@ func measure(ctx context.Context, n network, p plan, o Options, res *Result) (er
 		res.Operations = append(res.Operations, m)
 	}
 	res.Checked += small.checked + large.checked
+	res.count(ends)
 	res.Repeated = ends.a.qp.Stats().Retransmitted
 	return nil
 }

@@ -101,12 +101,12 @@ func (s *side) reap(ctx context.Context, n int, check func(*roce.WC) error) erro
 }
 
 func (s *side) check(wc *roce.WC, check func(*roce.WC) error) error {
-	err := wc.Err()
+	err := s.cq.Err(wc)
 	if err == nil {
 		err = check(wc)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("%s: %w", s.name, err), s.qp.Err())
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
 	return nil
 }

@@ -1,6 +1,10 @@
 package demo
 
-import "net/netip"
+import (
+	"net/netip"
+
+	"github.com/rocinante-rdma/roce"
+)
 
 // Result is what came of a run, and the object that --json prints.
 type Result struct {
@@ -15,6 +19,19 @@ type Result struct {
 	Burst      int        `json:"burst"`    // operations at once while measuring the rate
 	Repeated   uint64     `json:"repeated"` // packets that A sent again while measuring
 	Operations []Measured `json:"operations"`
+
+	// What the two devices counted, while recording and while measuring.
+	CountersA roce.Counters `json:"counters_a"`
+	CountersB roce.Counters `json:"counters_b"`
+}
+
+// count adds what the devices of two ends counted.
+func (r *Result) count(ends *pair) {
+	a, b := ends.a.dev.Counters(), ends.b.dev.Counters()
+	for id := range roce.NumCounters {
+		r.CountersA[id] += a[id]
+		r.CountersB[id] += b[id]
+	}
 }
 
 // Measured is what was measured of an operation.

@@ -100,6 +100,7 @@ func tell(ctx context.Context, n network, p plan, o Options, res *Result) (err e
 		printChecked(o.Out, s.arena.checked-before, op.length(s.arena.size))
 	}
 	res.Checked = s.arena.checked
+	res.count(s.arena.pair)
 	for _, d := range s.recorder.Stats().Devices {
 		res.Packets += int(d.Recorded)
 	}

@@ -87,6 +87,22 @@ var rules = []rule{
 		innocent: "fmt",
 	},
 	{
+		name:     "Prometheus comes with metrics only",
+		reason:   "who embeds the stack and has no Prometheus should not build it",
+		applies:  all.except("metrics"),
+		forbids:  under("github.com/prometheus"),
+		witness:  "github.com/prometheus/client_golang/prometheus",
+		innocent: "net/http",
+	},
+	{
+		name:     "only programs import metrics",
+		reason:   "the stack does not depend on how it is watched",
+		applies:  all.except("cmd", "examples"),
+		forbids:  under("./metrics"),
+		witness:  "./metrics",
+		innocent: "./trace",
+	},
+	{
 		name:     "test libraries are for tests",
 		reason:   "who embeds the stack should not build them",
 		applies:  all.except("bth/bthtest", "link/linktest"),

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/netip"
 
+	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/trace"
 )
@@ -50,6 +51,9 @@ type Options struct {
 	Recorder *trace.Recorder
 	// Out, unless nil, is where the lines of the report go as soon as they are known.
 	Out io.Writer
+	// Counted, unless nil, is told at the end what this end's device counted, also if the
+	// run failed.
+	Counted func(roce.Counters)
 	// Hint, unless nil, is told at most once, from another goroutine, what to look at
 	// when nothing comes any more.
 	Hint func(string)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/rocinante-rdma/roce"
 )
 
 // Result is what a run measured.
@@ -15,6 +17,7 @@ type Result struct {
 	Elapsed       time.Duration // from the first send to the last completion
 	Checked       int           // messages whose data was looked at
 	Retransmitted uint64        // packets that this end sent again
+	Counters      roce.Counters // of this end's device, when the last message had come
 }
 
 // bytes is what went over the wire in both directions, without headers.
@@ -60,8 +63,11 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		UsecPerIter   float64 `json:"usec_per_iter"`
 		Checked       int     `json:"checked"`
 		Retransmitted uint64  `json:"retransmitted"`
+
+		Counters roce.Counters `json:"counters"`
 	}{
 		ofEnd(r.Local), ofEnd(r.Remote), r.Link, r.Size, r.Iters, r.bytes(), r.usec() / 1e6,
 		r.mbitPerSec(), r.usecPerIter(), r.Checked, r.Retransmitted,
+		r.Counters,
 	})
 }

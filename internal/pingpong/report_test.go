@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -49,11 +50,15 @@ func TestReportIsTheTools(t *testing.T) {
 }
 
 func TestReportInJSON(t *testing.T) {
+	counted := roce.Counters{roce.CounterTxRetransmits: 3}
+	counters, err := json.Marshal(counted)
+	require.NoError(t, err)
+	require.Contains(t, string(counters), `"tx_retransmits":3`)
 	b, err := json.Marshal(&Result{
 		Local:  Endpoint{QPN: 17, PSN: 1, GID: gid("10.10.0.3")},
 		Remote: Endpoint{QPN: 18, PSN: 2, GID: gid("fd00::1")},
 		Link:   "xdp eth0, native, copy",
-		Size:   1000, Iters: 4, Elapsed: 2 * time.Millisecond, Checked: 4, Retransmitted: 3,
+		Size:   1000, Iters: 4, Elapsed: 2 * time.Millisecond, Checked: 4, Retransmitted: 3, Counters: counted,
 	})
 	require.NoError(t, err)
 	require.JSONEq(t, `{
@@ -61,7 +66,8 @@ func TestReportInJSON(t *testing.T) {
 		"remote": {"lid": 0, "qpn": 18, "psn": 2, "gid": "fd00::1"},
 		"link": "xdp eth0, native, copy",
 		"size": 1000, "iters": 4, "bytes": 8000, "seconds": 0.002,
-		"mbit_per_sec": 32, "usec_per_iter": 500, "checked": 4, "retransmitted": 3
+		"mbit_per_sec": 32, "usec_per_iter": 500, "checked": 4, "retransmitted": 3,
+		"counters": `+string(counters)+`
 	}`, string(b))
 }
 

@@ -74,7 +74,12 @@ func Serve(ctx context.Context, ln net.Listener, o Options) (_ *Result, err erro
 // run tells and learns of the ends by exchange, which connects the queue pair, and
 // does the rest.
 func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote Endpoint, err error)) (_ *Result, err error) {
-	defer func() { err = errors.Join(err, e.close()) }()
+	defer func() {
+		err = errors.Join(err, e.close())
+		if e.o.Counted != nil {
+			e.o.Counted(e.dev.Counters())
+		}
+	}()
 	out := e.o.Out
 	if out == nil {
 		out = io.Discard
@@ -96,6 +101,7 @@ func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote End
 	result := &Result{
 		Local: local, Remote: remote, Link: e.link, Size: e.o.Size, Iters: e.o.Iters,
 		Elapsed: clock.Now().Sub(start), Checked: v.checked, Retransmitted: e.qp.Stats().Retransmitted,
+		Counters: e.dev.Counters(),
 	}
 	result.print(out)
 	return result, nil

@@ -363,3 +363,26 @@ func makeNamespace(prefixes []string) (fd int, err error) {
 	}
 	return unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
+
+// TestCountedAlsoWhenItFails proves that a run which ends with an error tells what its
+// device counted.
+func TestCountedAlsoWhenItFails(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o := options()
+	o.Addr = serverAddr
+	told := 0
+	o.Counted = func(c roce.Counters) {
+		told++
+		require.EqualValues(t, o.RxDepth, c[roce.CounterRespCQEFlushError], "the receives that were posted")
+	}
+	_, err = Serve(ctx, ln, o)
+	if errors.Is(err, udp.ErrPortInUse) {
+		t.Skip(err)
+	}
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, 1, told)
+}
