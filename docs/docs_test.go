@@ -61,12 +61,31 @@ func declaresTest(t *testing.T, dir, name string) bool {
 // declares reports whether a file has a function or method of a name.
 func declares(t *testing.T, file, name string) bool {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	require.NoError(t, err)
-	for _, d := range f.Decls {
+	return function(t, file, name) != nil
+}
+
+// function returns a function or method of a file, or nil.
+func function(t *testing.T, file, name string) *ast.FuncDecl {
+	t.Helper()
+	for _, d := range parsed(t, file).Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Name.Name == name {
-			return true
+			return fn
 		}
 	}
-	return false
+	return nil
+}
+
+// trees are of the files that were parsed: the pages name each of them many times.
+var trees = make(map[string]*ast.File)
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	f := trees[file]
+	if f == nil {
+		var err error
+		f, err = parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
+		require.NoError(t, err)
+		trees[file] = f
+	}
+	return f
 }

@@ -50,6 +50,7 @@ func TestInferCounter(t *testing.T) {
 	}
 }
 
+// W16: damage is found though the identification is unseen.
 func TestInferBad(t *testing.T) {
 	var v Verifier
 	p := testPath("10.0.0.1")

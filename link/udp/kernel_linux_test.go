@@ -16,7 +16,7 @@ import (
 	"github.com/rocinante-rdma/roce/wire"
 )
 
-// The reason for never connecting the socket: the kernel sends identification 0
+// W16, and the reason for never connecting the socket: the kernel sends identification 0
 // with DF, for every size and traffic class; a connected socket counts.
 func TestIdentificationIsZero(t *testing.T) {
 	enterNamespace(t)

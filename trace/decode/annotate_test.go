@@ -162,7 +162,7 @@ func words(packets []*Packet) string {
 	return strings.Join(all, "\n")
 }
 
-// A NAK although the capture shows every PSN has five causes; each is named.
+// I06: a NAK although the capture shows every PSN has five causes; each is named.
 func TestNAKCauses(t *testing.T) {
 	for name, c := range map[string]struct {
 		build func(c *connection)

@@ -38,7 +38,7 @@ func TestICRCVerdicts(t *testing.T) {
 	}
 }
 
-// An ICRC of 0, which tools write that cannot compute it, is bad over IPv6, too.
+// W03: an ICRC of 0, which tools write that cannot compute it, is bad over IPv6, too.
 func TestZeroICRCOverIPv6IsBad(t *testing.T) {
 	var tape tape
 	r := tape.send(netip6("fd00::1"), netip6("fd00::2"), bth.Packet{Opcode: bth.RCSendOnly}, 8)

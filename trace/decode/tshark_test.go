@@ -25,7 +25,7 @@ var tsharkDisabled = []string{
 	"rpcordma", "nvme-rdma", "infiniband.eoib", "smb_direct", "smc", "lnet", "iser", "infiniband_sdp", "fcoib",
 }
 
-// Every field that tshark finds in the transport headers, MADs and CM messages of
+// T02: every field that tshark finds in the transport headers, MADs and CM messages of
 // the captures has the value that we decode. A field without a counterpart in the
 // table fails the test.
 func TestTsharkAgreesOnCaptures(t *testing.T) {

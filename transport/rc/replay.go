@@ -258,8 +258,15 @@ func (m *Machine) answerRead(a *answer, allow transport.ClassMask, o *Out, why t
 	return true
 }
 
-// readGone refuses the rest of a READ whose region is gone.
+// readGone refuses the rest of a READ whose region is gone. One that was answered in full
+// before is forgotten instead: the peer has its data, or nobody would have closed the
+// region, and to refuse a late duplicate would end a good connection.
 func (m *Machine) readGone(a *answer, rule transport.Rule) {
+	if a.sent {
+		m.replay.done(a)
+		a.used = false
+		return
+	}
 	m.replay.silence()
 	m.recvInUse = false // a SEND under way is not at fault
 	m.refuse(a.next, rule)
