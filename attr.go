@@ -3,6 +3,7 @@ package roce
 import (
 	"fmt"
 
+	"github.com/rocinante-rdma/roce/internal/engine"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/mr"
 	"github.com/rocinante-rdma/roce/qp"
@@ -40,7 +41,7 @@ func (a DeviceAttr) String() string {
 // [ibv_query_device].
 func (d *Device) Attr() DeviceAttr {
 	return DeviceAttr{
-		Name: d.Name(), MaxQP: 1<<24 - 2, MaxQPWR: maxQueueDepth, MaxSRQWR: maxQueueDepth, MaxSGE: link.MaxSGE, MaxInline: maxInline,
+		Name: d.Name(), MaxQP: engine.MaxQP, MaxQPWR: maxQueueDepth, MaxSRQWR: maxQueueDepth, MaxSGE: link.MaxSGE, MaxInline: maxInline,
 		MaxCQE: maxCQDepth, MaxMR: mr.MaxRegions, MaxMW: mr.MaxRegions, MaxRdAtomic: qp.MaxRdAtomic, MaxMessage: qp.MaxMessage,
 	}
 }

@@ -47,7 +47,9 @@ func notInfo(s string, why error) error {
 	return fmt.Errorf("roce: %q does not describe a queue pair: %w; it looks like %q", s, why, like)
 }
 
-// Info describes the queue pair for its peer.
+// Info describes the queue pair for its peer. Once it was connected and reset it has
+// another PSN, so that late packets of the old connection find nothing in the next:
+// exchange Info again.
 func (q *QP) Info() Info {
 	return Info{
 		GID: q.addr, QPN: q.QPN(), PSN: uint32(q.qp.InitialPSN()),

@@ -6,9 +6,15 @@ import (
 	"github.com/rocinante-rdma/roce/bth"
 )
 
-// managementQPN is the largest of the QPNs that are not for connections: 0 is
-// refused, 1 belongs to connection management (IBTA vol. 1, 3.9.2).
-const managementQPN = 1
+// QPNs that are not for connections: 0 is refused, 1 belongs to connection management
+// (IBTA vol. 1, 3.9.2), and the last one to multicast (10.2.6): no peer would connect to it.
+const (
+	managementQPN = 1
+	multicastQPN  = qpnMask
+)
+
+// MaxQP is how many queue pairs a shard can have.
+const MaxQP = multicastQPN - managementQPN - 1
 
 const (
 	qpnBits     = 24
@@ -51,12 +57,12 @@ func (d *demux) find(qpn uint32) *QP {
 
 // add gives q a number.
 func (d *demux) add(q *QP) error {
-	if d.live == qpnMask-managementQPN {
+	if d.live == MaxQP {
 		return ErrNoQPN
 	}
 	for {
 		d.newest = (d.newest + 1) & qpnMask
-		if d.newest > managementQPN && d.find(d.newest) == nil {
+		if d.newest > managementQPN && d.newest < multicastQPN && d.find(d.newest) == nil {
 			break
 		}
 	}

@@ -13,7 +13,7 @@ func newDemux(first uint64) *demux {
 }
 
 func TestNumbersGoRoundAndRest(t *testing.T) {
-	d := newDemux(0xfffffe)
+	d := newDemux(0xfffffd)
 	var given []uint32
 	var qps []*QP
 	for range 3 {
@@ -22,7 +22,7 @@ func TestNumbersGoRoundAndRest(t *testing.T) {
 		require.Same(t, q, d.find(q.qpn))
 		given, qps = append(given, q.qpn), append(qps, q)
 	}
-	require.Equal(t, []uint32{0xffffff, 2, 3}, given, "0 and 1 are for management")
+	require.Equal(t, []uint32{0xfffffe, 2, 3}, given, "0xffffff is for multicast, 0 and 1 are for management")
 
 	d.remove(qps[1])
 	require.Nil(t, d.find(2))
@@ -42,7 +42,7 @@ func TestNumbersGoRoundAndRest(t *testing.T) {
 
 func TestNumbersRunOut(t *testing.T) {
 	d := newDemux(0)
-	d.live = 1<<24 - 2
+	d.live = 1<<24 - 3
 	require.ErrorIs(t, d.add(&QP{}), ErrNoQPN)
 }
 

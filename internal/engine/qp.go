@@ -39,7 +39,7 @@ type QPConfig struct {
 type QP struct {
 	shard          *Shard
 	qpn            uint32
-	psn            bth.PSN // initial
+	psn            atomic.Uint32 // of the first request, a bth.PSN
 	pd             mr.PD
 	sq             *qp.SendQueue
 	rq             *qp.RecvQueue // nil: receives are taken from srq
@@ -81,7 +81,7 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 	if err := s.demux.add(q); err != nil {
 		return nil, err
 	}
-	q.psn = s.demux.randomPSN()
+	q.psn.Store(uint32(s.demux.randomPSN()))
 	machine.QPN = q.qpn
 	q.machine = rc.New(machine, q.sq, q.rq, s.memory, new(congestion.Window), q)
 	q.sendCQ.users[q] = struct{}{}
@@ -92,8 +92,9 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 // QPN is the queue pair's number.
 func (q *QP) QPN() uint32 { return q.qpn }
 
-// InitialPSN is the random PSN drawn for the queue pair's first request.
-func (q *QP) InitialPSN() bth.PSN { return q.psn }
+// InitialPSN is the random PSN drawn for the queue pair's first request, another one for
+// each connection.
+func (q *QP) InitialPSN() bth.PSN { return bth.PSN(q.psn.Load()) }
 
 // State is the state as of the last turn.
 func (q *QP) State() qp.State { return qp.State(q.state.Load()) }
@@ -169,8 +170,12 @@ func (q *QP) control(what string, f func() error) error {
 // resolved and prepared, when the mask has qp.MaskAV.
 func (q *QP) Modify(a *qp.Attr, mask qp.Mask, path *wire.Path) error {
 	return q.control("modify", func() error {
+		from := q.machine.State()
 		if err := q.machine.Modify(q.shard.now, a, mask); err != nil {
 			return err
+		}
+		if q.machine.State() == qp.StateReset && hasSent(from) {
+			q.psn.Store(uint32(q.shard.demux.randomPSN()))
 		}
 		if mask&qp.MaskAV != 0 {
 			q.path = path
@@ -182,6 +187,11 @@ func (q *QP) Modify(a *qp.Attr, mask qp.Mask, path *wire.Path) error {
 		return nil
 	})
 }
+
+// hasSent reports whether a queue pair in this state may have used PSNs. It must not use
+// them again: its number stays, so late packets of the old connection would pass for
+// packets of the next.
+func hasSent(s qp.State) bool { return s == qp.StateRTS || s == qp.StateSQD || s == qp.StateErr }
 
 // Fail takes the queue pair to ERR, which flushes its work. When it returns the
 // queue pair uses no memory of the application any more.
