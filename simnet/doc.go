@@ -9,6 +9,8 @@
 //	w.Faults.Add(simnet.Drop(simnet.Match{Op: new(bth.RCAcknowledge), Nth: 2}))
 //	err := w.RunUntil(done, clock.Time(time.Second))
 //
+// Package fault has the rules, and scripts of them: "drop ack nth 2".
+//
 // # Time
 //
 // In virtual time (the default) nothing moves but by [World.Run], [World.RunUntil]

@@ -1,117 +1,42 @@
 package simnet
 
 import (
-	"math/rand/v2"
-	"slices"
 	"time"
 
-	"github.com/rocinante-rdma/roce/bth"
-	"github.com/rocinante-rdma/roce/wire"
+	"github.com/rocinante-rdma/roce/fault"
 )
 
-// Faults is the list of what goes wrong in a world. Every frame that reaches the
-// switch meets the faults in the order in which they were added; a frame that one
-// drops does not meet the others.
-type Faults struct {
-	world *World
-	list  []*Fault
-	held  []*frame // by reordering faults
-	dice  *rand.Rand
-	at    crossing
-}
+// A world's faults are rules of package fault. Programs that need no more find them
+// here.
+type (
+	// Match is [fault.Match]: its ends are the names of links.
+	Match = fault.Match
+	// Fault is [fault.Rule].
+	Fault = fault.Rule
+	// Random is [fault.Random].
+	Random = fault.Random
+)
 
-// Fault is something that happens to the frames of a [Match]. It keeps count, so
-// each is added to one world, once.
-type Fault struct {
-	matcher
-	do   func(*crossing) (done bool)
-	hits int
-}
+// Drop is [fault.Drop].
+func Drop(m Match) *Fault { return fault.Drop(m) }
 
-// Add puts faults in force.
-func (fs *Faults) Add(faults ...*Fault) {
-	fs.world.mu.Lock()
-	defer fs.world.mu.Unlock()
-	fs.list = append(fs.list, faults...)
-}
+// Duplicate is [fault.Duplicate].
+func Duplicate(m Match) *Fault { return fault.Duplicate(m) }
 
-// Remove ends a fault: a partition heals.
-func (fs *Faults) Remove(fault *Fault) {
-	fs.world.mu.Lock()
-	defer fs.world.mu.Unlock()
-	fs.list = slices.DeleteFunc(fs.list, func(f *Fault) bool { return f == fault })
-}
+// Delay is [fault.Delay], in the world's time.
+func Delay(m Match, d time.Duration) *Fault { return fault.Delay(m, d) }
 
-// Hits is the number of frames to which a fault has done something.
-func (fs *Faults) Hits(fault *Fault) int {
-	fs.world.mu.Lock()
-	defer fs.world.mu.Unlock()
-	return fault.hits
-}
+// Reorder is [fault.Reorder]. The frame waits for one millisecond at most.
+func Reorder(m Match, overtakers int) *Fault { return fault.Reorder(m, overtakers) }
 
-// crossing is a frame at the switch, and what faults want done to it.
-type crossing struct {
-	world    *World
-	frame    *frame
-	packet   bth.Packet
-	isPacket bool
+// Corrupt is [fault.Corrupt].
+func Corrupt(m Match, bit int) *Fault { return fault.Corrupt(m, bit) }
 
-	drop       bool
-	copies     int
-	delay      time.Duration
-	overtakers int
-}
+// MarkCE is [fault.MarkCE].
+func MarkCE(m Match) *Fault { return fault.MarkCE(m) }
 
-// judge asks all faults about a frame.
-func (fs *Faults) judge(f *frame) *crossing {
-	c := &fs.at
-	c.world, c.frame = fs.world, f
-	c.drop, c.copies, c.delay, c.overtakers = false, 0, 0, 0
-	if len(fs.list) == 0 {
-		return c
-	}
-	c.parse()
-	for _, fault := range fs.list {
-		if fault.match(c) && fault.do(c) {
-			fault.hits++
-		}
-		if c.drop {
-			break
-		}
-	}
-	return c
-}
+// Partition is [fault.Partition].
+func Partition(a, b string) *Fault { return fault.Partition(a, b) }
 
-// parse reads the headers; of a broken packet only the BTH.
-func (c *crossing) parse() {
-	b := c.frame.bytes()
-	c.packet = bth.Packet{}
-	c.isPacket = len(b) >= bth.BTHLen+wire.ICRCLen
-	if c.isPacket {
-		c.packet.Parse(b[:len(b)-wire.ICRCLen], nil)
-	}
-}
-
-// overtaken: a frame has passed in this direction; those that waited for it go on.
-func (fs *Faults) overtaken(from, to *Link) {
-	for i := 0; i < len(fs.held); {
-		f := fs.held[i]
-		if f.from == from && f.to == to {
-			f.overtakers--
-		}
-		if f.overtakers > 0 {
-			i++
-			continue
-		}
-		fs.held = slices.Delete(fs.held, i, i+1)
-		fs.world.agenda.cancel(&f.event)
-		fs.world.egress(f)
-	}
-}
-
-// forget takes a frame that goes on off the list of those held.
-func (fs *Faults) forget(f *frame) {
-	if i := slices.Index(fs.held, f); i >= 0 {
-		fs.held = slices.Delete(fs.held, i, i+1)
-	}
-}
+// Randomly is [fault.Randomly].
+func Randomly(m Match, r Random) *Fault { return fault.Randomly(m, r) }

@@ -1,6 +1,10 @@
 package simnet
 
-import "github.com/rocinante-rdma/roce/clock"
+import (
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/fault"
+	"github.com/rocinante-rdma/roce/wire"
+)
 
 // The switch: what happens to a frame between the sender's Flush and the
 // receiver's inbox. All of it runs under World.mu.
@@ -54,48 +58,46 @@ func (w *World) cross(f *frame) {
 		w.drop(f, NoAddress)
 		return
 	}
-	fate := w.Faults.judge(f)
-	if fate.drop {
+	fate := w.judge(f)
+	if fate.Drop {
 		w.drop(f, ByFault)
 		return
 	}
-	for range fate.copies {
+	for range fate.Copies {
 		w.count(f, Duplicated)
 		w.pass(w.duplicate(f))
 	}
 	switch {
-	case fate.overtakers > 0:
+	case fate.Overtakers > 0:
 		w.count(f, Reordered)
-		w.hold(f, fate.overtakers)
-	case fate.delay > 0:
+		w.hold(f, fate.Overtakers)
+	case fate.Delay > 0:
 		w.count(f, Delayed)
 		f.stage = released
-		w.schedule(&f.event, w.Now().Add(fate.delay))
+		w.schedule(&f.event, w.Now().Add(fate.Delay))
 	default:
 		w.pass(f)
 	}
+}
+
+// judge asks the faults about a frame, and does what changes it in place.
+func (w *World) judge(f *frame) fault.Fate {
+	fate := w.Faults.Judge(fault.Frame{From: f.from.name, To: f.to.name, Payload: f.bytes(), ECN: wire.ECN(f.meta.ECN)})
+	for range fate.Flipped {
+		w.count(f, Corrupted)
+	}
+	if fate.Mark {
+		f.meta.ECN = uint8(wire.CE)
+		w.count(f, Marked)
+	}
+	return fate
 }
 
 // pass lets the frame through, and after it those that it had to overtake.
 func (w *World) pass(f *frame) {
 	from, to := f.from, f.to
 	w.egress(f)
-	w.Faults.overtaken(from, to)
-}
-
-// hold keeps the frame back until so many others of its direction have passed, at
-// most for holdLimit.
-func (w *World) hold(f *frame, overtakers int) {
-	w.Faults.held = append(w.Faults.held, f)
-	f.overtakers = overtakers
-	f.stage = released
-	w.schedule(&f.event, w.Now().Add(holdLimit))
-}
-
-// release lets go what a fault held up.
-func (w *World) release(f *frame) {
-	w.Faults.forget(f)
-	w.pass(f)
+	w.overtaken(from, to)
 }
 
 // egress is the port towards the receiver.

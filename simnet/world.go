@@ -2,12 +2,12 @@ package simnet
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"sync"
 
 	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/fault"
 )
 
 // World is a simulated network: links, the switch that joins them, the faults that
@@ -16,7 +16,7 @@ import (
 // [World.Attach]), which belong to one goroutine.
 type World struct {
 	// Faults is what goes wrong at the switch.
-	Faults Faults
+	Faults fault.Set
 
 	seed uint64
 	time timekeeper
@@ -25,7 +25,8 @@ type World struct {
 	agenda agenda
 	links  map[string]*Link
 	byAddr map[netip.Addr]*Link
-	spare  []*frame // frames in no use
+	held   []*frame // reordered ones, that others have to overtake
+	spare  []*frame // in no use
 	stats  Stats
 	hooks  []func(FrameEvent)
 
@@ -51,16 +52,12 @@ func New(seed uint64, opts ...Option) *World {
 		links:  make(map[string]*Link),
 		byAddr: make(map[netip.Addr]*Link),
 	}
-	w.Faults.world = w
-	w.Faults.dice = rand.New(rand.NewPCG(seed, streamFaults))
+	w.Faults.SetSeed(seed)
 	for _, o := range opts {
 		o(w)
 	}
 	return w
 }
-
-// streamFaults separates the random numbers of the faults from others of the seed.
-const streamFaults = 0x6661756c7473
 
 // Now is the world's time.
 func (w *World) Now() clock.Time { return w.time.now() }
