@@ -57,7 +57,7 @@ var rules = []rule{
 	{
 		name:     "links know no queue pair",
 		reason:   "a link moves frames, so that each can be replaced and tested alone",
-		applies:  under("link", "xdp", "bpf", "simnet"),
+		applies:  under("link", "xdp", "bpf", "simnet", "fault"),
 		forbids:  under("./transport", "./qp", "./mr", "./cq", "./internal/engine"),
 		witness:  "./transport/rc",
 		innocent: "./wire",
@@ -65,7 +65,7 @@ var rules = []rule{
 	{
 		name:     "only auto knows several links",
 		reason:   "who wants one link should not build the others",
-		applies:  among("link", "link/udp", "link/raw", "xdp", "bpf", "simnet"),
+		applies:  among("link", "link/udp", "link/raw", "xdp", "bpf", "simnet", "fault"),
 		forbids:  under("./link/udp", "./link/raw", "./link/auto", "./xdp"),
 		witness:  "./link/auto",
 		innocent: "./link",

@@ -28,6 +28,21 @@ type Options struct {
 // NewStreet makes two hosts, which reach each other: va has 10.9.0.1/24 and
 // fd09::1/64, vb 10.9.0.2/24 and fd09::2/64.
 func NewStreet(o Options) (*Street, error) {
+	s, err := newStreet()
+	if err != nil {
+		return nil, err
+	}
+	if err = join(s.A, s.B, o); err == nil {
+		err = s.addAddresses()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("join two network namespaces: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// newStreet makes two hosts without interfaces.
+func newStreet() (*Street, error) {
 	s := &Street{}
 	var err error
 	if s.A, err = newHost("va", 1); err != nil {
@@ -35,9 +50,6 @@ func NewStreet(o Options) (*Street, error) {
 	}
 	if s.B, err = newHost("vb", 2); err != nil {
 		return nil, errors.Join(err, s.Close())
-	}
-	if err := s.join(o); err != nil {
-		return nil, errors.Join(fmt.Errorf("join two network namespaces: %w", err), s.Close())
 	}
 	return s, nil
 }
@@ -63,15 +75,15 @@ func noDuplicates() error {
 	return os.WriteFile("/proc/sys/net/ipv6/conf/default/accept_dad", []byte("0"), 0)
 }
 
-// distinct is the index of va. The kernel tells at once that an interface has a carrier
-// or lost it if the other end has another index, and else within a second
-// (linkwatch_urgent_event in net/core/link_watch.c).
+// distinct is the index of the first end of a pair. The kernel tells at once that an
+// interface has a carrier or lost it if the other end has another index, and else
+// within a second (linkwatch_urgent_event in net/core/link_watch.c).
 const distinct = 1001
 
-// join lays the veth pair and sets both ends up.
-func (s *Street) join(o Options) error {
+// join lays a veth pair and sets both ends up.
+func join(a, b *Host, o Options) error {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.Index = s.A.Interface, distinct
+	attrs.Name, attrs.Index = a.Interface, distinct
 	if o.MTU > 0 {
 		attrs.MTU = o.MTU
 	}
@@ -79,32 +91,35 @@ func (s *Street) join(o Options) error {
 		attrs.NumRxQueues, attrs.NumTxQueues = o.Queues, o.Queues
 	}
 	veth := &netlink.Veth{
-		LinkAttrs: attrs, PeerName: s.B.Interface, PeerMTU: uint32(attrs.MTU),
+		LinkAttrs: attrs, PeerName: b.Interface, PeerMTU: uint32(attrs.MTU),
 		PeerNumRxQueues: uint32(attrs.NumRxQueues), PeerNumTxQueues: uint32(attrs.NumTxQueues),
-		PeerNamespace: netlink.NsFd(s.B.f.Fd()),
+		PeerNamespace: netlink.NsFd(b.f.Fd()),
 	}
-	if err := s.A.Do(func() error { return netlink.LinkAdd(veth) }); err != nil {
+	if err := a.Do(func() error { return netlink.LinkAdd(veth) }); err != nil {
 		return fmt.Errorf("add a veth pair: %w (the kernel needs CONFIG_VETH)", err)
 	}
-	// Both up first: an address is of no use before its interface sends.
-	if err := s.setUp(); err != nil {
-		return err
-	}
-	return errors.Join(s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
+	return setUp(a, b)
 }
 
-func (s *Street) setUp() error {
+// setUp sets both ends of a veth pair up.
+func setUp(a, b *Host) error {
 	var await func()
-	err := s.A.Do(func() (err error) { _, await, err = SetUpFirst(s.A.Interface); return err })
+	err := a.Do(func() (err error) { _, await, err = SetUpFirst(a.Interface); return err })
 	if err != nil {
 		return err
 	}
-	err = s.B.Do(func() error { _, err := SetUp(s.B.Interface); return err })
+	err = b.Do(func() error { _, err := SetUp(b.Interface); return err })
 	if err != nil {
 		return err
 	}
 	await()
 	return nil
+}
+
+// addAddresses gives both hosts theirs. Their interfaces must be up: an address is of
+// no use before its interface sends.
+func (s *Street) addAddresses() error {
+	return errors.Join(s.A.Do(s.A.addAddresses), s.B.Do(s.B.addAddresses))
 }
 
 func (h *Host) addAddresses() error {
