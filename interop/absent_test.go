@@ -96,13 +96,7 @@ func (c silent) String() string { return fmt.Sprintf("%s whose answers are lost"
 func (c silent) run(t *testing.T, b *bench, w way) {
 	p := b.connect(t, impatient)
 	req, resp := w.ends(p)
-	b.tap.setFault(func(s *sighting) (copies int) {
-		if s.dir == w.requests {
-			return 1
-		}
-		return 0
-	})
-	defer b.tap.setFault(nil)
+	defer b.tap.inflict(p, allLost(bth.Response))()
 	mark := b.tap.mark()
 	resp.fill(t, wordOff, 8, background)
 	resp.fill(t, inboxOff, inboxSize, background)

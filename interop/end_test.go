@@ -34,8 +34,22 @@ type end interface {
 	// completions waits for n of them.
 	completions(t *testing.T, n int) []completion
 	state(t *testing.T) roce.QPState
+	// window makes a memory window, which lasts until the test ends.
+	window(t *testing.T) window
+	// drain moves the queue pair to SQD; drained waits for the event; resume moves it
+	// back to RTS.
+	drain(t *testing.T)
+	drained(t *testing.T)
+	resume(t *testing.T)
 	// destroy destroys its queue pair; again, it does nothing.
 	destroy(t *testing.T)
+}
+
+// window is a memory window of an end.
+type window interface {
+	// bind posts the binding to n bytes of the end's memory from an offset on, for the
+	// peer of the end's queue pair, and says how that names them.
+	bind(t *testing.T, id uint64, off, n int, access roce.Access) target
 }
 
 // target is memory as a peer names it.
@@ -48,8 +62,9 @@ type target struct {
 type work struct {
 	id      uint64
 	op      roce.Op
-	off, n  int // the piece of the requester's own memory
-	at      target
+	off, n  int    // the piece of the requester's own memory
+	at      target // of OpSendInv and OpLocalInv: the key that is invalidated
+	fence   bool
 	imm     uint32
 	add     uint64
 	compare uint64
@@ -65,6 +80,8 @@ type completion struct {
 	bytes  int // of receives and READs
 	imm    uint32
 	hasImm bool
+	inv    uint32 // the key that the peer invalidated
+	hasInv bool
 }
 
 // The two areas of an end's memory: what messages are taken from, and where they

@@ -3,78 +3,68 @@
 package interop
 
 import (
-	"fmt"
+	"time"
 
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/fault"
+	"github.com/rocinante-rdma/roce/interop/guest"
 )
 
-// fault is what happens to packets of a connection.
-type fault struct {
-	of     bth.Flags // to which kind: bth.Request, bth.Response or both
-	which  func(n int) bool
-	name   string // of which
-	copies int    // of them that arrive: 0 or 2
+// trouble is a rule for the packets of a connection.
+type trouble struct {
+	do    func(fault.Match) *fault.Rule
+	match fault.Match
 }
 
-// nth strikes one packet, counted from 1.
-func nth(of bth.Flags, n int) fault {
-	return fault{of: of, name: fmt.Sprintf("number %d", n), which: func(i int) bool { return i == n }}
-}
+// nth loses one packet, counted from 1, of those with the flags.
+func nth(of bth.Flags, n int) trouble { return trouble{fault.Drop, fault.Match{Has: of, Nth: n}} }
 
-// often loses packets number 1, 3, 6, 10 and so on of all. (Every tenth would not do:
-// a period can meet the length of a retransmission, and lose the same packet again and
-// again.)
-func often() fault {
-	next, step := 1, 1
-	return fault{of: bth.Request | bth.Response, name: "1, 3, 6, 10 …", which: func(i int) bool {
-		if i != next {
-			return false
-		}
-		step++
-		next += step
-		return true
-	}}
-}
+// allLost loses every packet with the flags.
+func allLost(of bth.Flags) trouble { return trouble{fault.Drop, fault.Match{Has: of}} }
 
-// doubled doubles each packet.
-func doubled(of bth.Flags) fault {
-	return fault{of: of, name: "each", which: func(int) bool { return true }, copies: 2}
-}
+// often loses one packet in ten, by chance. (Every tenth would not do: a period can meet
+// the length of a retransmission, and lose the same packet again and again.)
+func often() trouble { return trouble{fault.Drop, fault.Match{P: 0.1, Seed: 1}} }
 
-func (f fault) String() string {
-	kind, fate := "packet", "lost"
-	switch f.of {
-	case bth.Request:
-		kind = "request"
-	case bth.Response:
-		kind = "response"
-	default: // both
-	}
-	if f.copies > 1 {
-		fate = "doubled"
-	}
-	return fmt.Sprintf("%s %s %s", kind, f.name, fate)
-}
+// doubled doubles each packet with the flags.
+func doubled(of bth.Flags) trouble { return trouble{fault.Duplicate, fault.Match{Has: of}} }
 
-// inflict has the fault happen to packets of a connection, until it is lifted. lift
+// What else happens to packets, beside loss. A flipped bit is the payload's, or the
+// AETH's, so that captures still show what packet it was.
+func reordered(m fault.Match) *fault.Rule { return fault.Reorder(m, 2) }
+func delayed(m fault.Match) *fault.Rule   { return fault.Delay(m, 5*time.Millisecond) }
+func corrupted(m fault.Match) *fault.Rule { return fault.Corrupt(m, -33) }
+
+func (tr trouble) String() string { return tr.do(tr.match).String() }
+
+// inflict has the trouble happen to packets of a connection, until it is lifted. lift
 // returns the packets that it struck, and may be called again.
-func (tap *wiretap) inflict(p *pair, f fault) (lift func() (struck []*sighting)) {
-	var struck []*sighting
-	n := 0
+func (tap *wiretap) inflict(p *pair, tr trouble) (lift func() (struck []*sighting)) {
 	ours, kernel := p.ours.qp.QPN(), p.kernel.qp.QPN
-	tap.setFault(func(s *sighting) (copies int) {
-		if dest := s.BTH.DestQP; !s.is(f.of) || dest != ours && dest != kernel {
-			return 1
+	tr.match.If = func(p *bth.Packet) bool { return p.DestQP == ours || p.DestQP == kernel }
+	mark := tap.mark()
+	end := tap.strike(tr.do(tr.match))
+	return func() (struck []*sighting) {
+		end()
+		for _, s := range tap.since(mark) {
+			if s.fate != (fault.Fate{}) {
+				struck = append(struck, s)
+			}
 		}
-		n++
-		if !f.which(n) {
-			return 1
-		}
-		struck = append(struck, s)
-		return f.copies
-	})
-	return func() []*sighting {
-		tap.setFault(nil)
 		return struck
 	}
+}
+
+// strike puts a rule in force, until it is lifted. lift may be called again.
+func (tap *wiretap) strike(r *fault.Rule) (lift func()) {
+	tap.faults.Add(r)
+	return func() { tap.faults.Remove(r) }
+}
+
+// sender is the end, as rules call it, from which frames go in a direction.
+func sender(d guest.Direction) string {
+	if d == guest.FromGuest {
+		return "guest"
+	}
+	return "host"
 }

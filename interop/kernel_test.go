@@ -12,9 +12,10 @@ import (
 )
 
 // TestKernel runs the stack against the Linux kernel's rdma_rxe in a virtual machine,
-// with the test process as the cable: every opcode, every refusal and every kind of
-// loss, in both directions and over both IP protocols. All of it against the oldest
-// kernel; against the newest the least that meets every opcode, unless ROCE_FULL is set.
+// with the test process as the cable: every opcode, every refusal, every kind of loss,
+// memory windows, and queues that are shared, drained and counted, in both directions and
+// over both IP protocols. All of it against the oldest kernel; against the newest the least
+// that meets every opcode, unless ROCE_FULL is set.
 func TestKernel(t *testing.T) {
 	testenv.Need(t, guest.Feature)
 	var rows []Row
@@ -28,10 +29,12 @@ func TestKernel(t *testing.T) {
 			t.Run("opcodes", func(t *testing.T) { rows = append(rows, testOpcodes(t, l, lengths)...) })
 			t.Run("failures", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "failures", failures)...) })
 			t.Run("loss", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "loss", losses)...) })
+			t.Run("windows", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "windows", windowCells)...) })
+			t.Run("queues", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "queues", queueCells)...) })
 		})
 	}
 	if testenv.Full() && !t.Failed() {
-		const suites = 3
+		const suites = 5
 		require.Len(t, rows, len(guest.Kernels())*suites*len(families)*len(ways), "results")
 		keep(t, rows)
 	}

@@ -47,13 +47,14 @@ var peerOps = map[roce.Op]guest.PeerOp{
 	roce.OpSend: guest.PeerSend, roce.OpSendImm: guest.PeerSendImm,
 	roce.OpWrite: guest.PeerWrite, roce.OpWriteImm: guest.PeerWriteImm, roce.OpRead: guest.PeerRead,
 	roce.OpFetchAdd: guest.PeerFetchAdd, roce.OpCompareSwap: guest.PeerCompareSwap,
+	roce.OpSendInv: guest.PeerSendInv, roce.OpLocalInv: guest.PeerLocalInvalidate,
 }
 
 func (e *kernelEnd) post(t *testing.T, w work) {
 	t.Helper()
 	require.NoError(t, e.qp.Post(bounded(t), guest.PeerWR{
 		ID: w.id, Op: peerOps[w.op], Mem: e.piece(w.off, w.n), Imm: w.imm,
-		RemoteAddr: w.at.addr, RKey: w.at.key, Compare: w.compare, Swap: w.swap, Add: w.add,
+		RemoteAddr: w.at.addr, RKey: w.at.key, Invalidate: w.at.key, Compare: w.compare, Swap: w.swap, Add: w.add, Fence: w.fence,
 	}))
 }
 
@@ -74,7 +75,10 @@ func (e *kernelEnd) completions(t *testing.T, n int) (got []completion) {
 	wcs, err := e.qp.Poll(bounded(t), n, stepTimeout/2)
 	require.NoError(t, err)
 	for _, wc := range wcs {
-		got = append(got, completion{wc.ID, roce.Status(wc.Status), roce.WCOpcode(wc.Opcode), int(wc.ByteLen), wc.Imm, wc.HasImm})
+		got = append(got, completion{
+			id: wc.ID, status: roce.Status(wc.Status), opcode: roce.WCOpcode(wc.Opcode), bytes: int(wc.ByteLen),
+			imm: wc.Imm, hasImm: wc.HasImm, inv: wc.Inv, hasInv: wc.HasInv,
+		})
 	}
 	require.Len(t, got, n, "completions of the kernel's end: %+v", got)
 	return got
@@ -85,6 +89,44 @@ func (e *kernelEnd) state(t *testing.T) roce.QPState {
 	s, err := e.qp.State(bounded(t))
 	require.NoError(t, err)
 	return roce.QPState(s)
+}
+
+func (e *kernelEnd) drain(t *testing.T) {
+	t.Helper()
+	require.NoError(t, e.qp.Drain(bounded(t)))
+}
+
+func (e *kernelEnd) drained(t *testing.T) {
+	t.Helper()
+	event, err := e.peer.Event(bounded(t), stepTimeout/2)
+	require.NoError(t, err)
+	require.Equal(t, guest.PeerSQDrained, event)
+}
+
+func (e *kernelEnd) resume(t *testing.T) {
+	t.Helper()
+	require.NoError(t, e.qp.Resume(bounded(t)))
+}
+
+// kernelWindow is a window of the kernel's end.
+type kernelWindow struct {
+	end *kernelEnd
+	mw  *guest.PeerWindow
+}
+
+func (e *kernelEnd) window(t *testing.T) window {
+	t.Helper()
+	mw, err := e.peer.NewWindow(bounded(t))
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, mw.Free(bounded(t))) })
+	return &kernelWindow{e, mw}
+}
+
+func (w *kernelWindow) bind(t *testing.T, id uint64, off, n int, access roce.Access) target {
+	t.Helper()
+	b, err := w.end.qp.Bind(bounded(t), id, w.mw, w.end.mem, off, n, guest.Access(access))
+	require.NoError(t, err)
+	return target{b.Addr, b.RKey}
 }
 
 func (e *kernelEnd) destroy(t *testing.T) {

@@ -68,11 +68,11 @@ func testOpcodes(t *testing.T, l *lab, lengths []int) (rows []Row) {
 			b := newBench(t, l, f)
 			for _, w := range ways {
 				t.Run(w.name+" over "+f.name, func(t *testing.T) {
-					p := b.connect(t, patient)
+					req, resp := w.ends(b.connect(t, patient))
 					mark, passed := l.tap.mark(), 0
 					for i, c := range cells {
 						t.Run(c.String(), func(t *testing.T) {
-							c.run(t, w, p, uint64(i))
+							c.run(t, req, resp, uint64(i))
 							passed++
 						})
 					}
@@ -134,8 +134,7 @@ func requireMSNs(t *testing.T, seen []*sighting, w way, messages int) {
 
 // run does the operation and holds both ends' completions and memory against what
 // they must be.
-func (c opcodeCell) run(t *testing.T, w way, p *pair, id uint64) {
-	req, resp := w.ends(p)
+func (c opcodeCell) run(t *testing.T, req, resp end, id uint64) {
 	if isAtomic(c.op) {
 		c.runAtomic(t, req, resp, id)
 		return

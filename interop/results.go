@@ -14,14 +14,15 @@ import (
 // Row is a line of the results: a group of cells that all passed, for nothing else is
 // written down.
 type Row struct {
-	Kernel      string `json:"kernel"`      // release of the peer's kernel, as uname -r prints it
-	Suite       string `json:"suite"`       // which test
-	Case        string `json:"case"`        // which part of it
-	Passed      int    `json:"passed"`      // cells
-	Packets     int    `json:"packets"`     // on the wire; 0: not counted
-	Retransmits int    `json:"retransmits"` // packets that either end sent again
-	Date        string `json:"date"`        // of the run, 2006-01-02
-	Commit      string `json:"commit"`      // that was tested; with -dirty, if changed
+	Kernel      string  `json:"kernel"`            // release of the peer's kernel, as uname -r prints it
+	Suite       string  `json:"suite"`             // which test
+	Case        string  `json:"case"`              // which part of it
+	Passed      int     `json:"passed"`            // cells
+	Packets     int     `json:"packets"`           // on the wire; 0: not counted
+	Retransmits int     `json:"retransmits"`       // packets that either end sent again
+	Goodput     float64 `json:"goodput,omitempty"` // MB/s; 0: not measured
+	Date        string  `json:"date"`              // of the run, 2006-01-02
+	Commit      string  `json:"commit"`            // that was tested; with -dirty, if changed
 }
 
 // Read reads the rows of a file of results. A file that is not there has none.

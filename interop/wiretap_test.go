@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -12,59 +11,58 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/fault"
 	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/trace/decode"
 )
 
-// sighting is a RoCEv2 packet that was sent onto the wire.
+// sighting is a RoCEv2 packet as it was sent onto the wire, and what became of it there.
 type sighting struct {
 	*decode.Packet
-	dir    guest.Direction
-	copies int // that arrived: 1, unless a fault made it another number
+	dir  guest.Direction
+	fate fault.Fate
+}
+
+// copies is the number of them that arrived, or will.
+func (s *sighting) copies() int {
+	if s.fate.Drop {
+		return 0
+	}
+	return 1 + s.fate.Copies
 }
 
 func (s *sighting) is(f bth.Flags) bool { return s.BTH.Opcode.Is(f) }
 
-// wiretap sees every packet on a guest's wire, and loses or doubles what the fault says.
-// Its methods are safe for concurrent use.
+// spoilt reports whether they arrived with a bad ICRC.
+func (s *sighting) spoilt() bool { return s.fate.Flipped > 0 }
+
+// wiretap sees every packet on a guest's wire. Its methods are safe for concurrent use.
 type wiretap struct {
+	faults *fault.Set // the wire's
+
 	mu    sync.Mutex
 	grown sync.Cond
 	seen  []*sighting
-	fault func(*sighting) (copies int) // nil: all packets pass
 }
 
 // newWiretap taps a wire.
 func newWiretap(w *guest.Wire) *wiretap {
-	tap := &wiretap{}
+	tap := &wiretap{faults: &w.Faults}
 	tap.grown.L = &tap.mu
-	w.SetFilter(tap.filter)
+	w.SetTap(tap.see)
 	return tap
 }
 
-func (tap *wiretap) filter(dir guest.Direction, frame []byte) (copies int) {
-	p := decode.Decode(&decode.Record{Link: decode.LinkEthernet, Data: bytes.Clone(frame), Length: len(frame)})
+func (tap *wiretap) see(dir guest.Direction, frame []byte, fate fault.Fate) {
+	p := decode.Decode(&decode.Record{Link: decode.LinkEthernet, Data: frame, Length: len(frame)})
 	if p == nil {
-		return 1
+		return
 	}
-	s := &sighting{Packet: p, dir: dir, copies: 1}
 	tap.mu.Lock()
 	defer tap.mu.Unlock()
 	p.Number = len(tap.seen) + 1
-	if tap.fault != nil {
-		s.copies = tap.fault(s)
-	}
-	tap.seen = append(tap.seen, s)
+	tap.seen = append(tap.seen, &sighting{p, dir, fate})
 	tap.grown.Broadcast()
-	return s.copies
-}
-
-// setFault has a function say from now on how many copies of each packet arrive. It
-// is never called twice at a time.
-func (tap *wiretap) setFault(f func(*sighting) (copies int)) {
-	tap.mu.Lock()
-	defer tap.mu.Unlock()
-	tap.fault = f
 }
 
 // mark is the place in the traffic after all that was seen so far.
@@ -107,7 +105,7 @@ func (tap *wiretap) await(ctx context.Context, t *testing.T, mark int, wanted fu
 // and what arrived there.
 func recorded(seen []*sighting) (packets []*decode.Packet) {
 	for _, s := range seen {
-		copies := s.copies
+		copies := s.copies()
 		if s.dir == guest.FromGuest {
 			copies = 1
 		}

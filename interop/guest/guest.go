@@ -24,7 +24,7 @@ const (
 	// Ethernet frames itself. No privileges needed.
 	OnWire DataLink = iota
 	// OnTap joins the Wire to a tap device in a new network namespace (Guest.Netns),
-	// in which the test opens its sockets. The Wire filters and records what passes;
+	// in which the test opens its sockets. The Wire's faults and recordings are of what passes;
 	// its ReadFrame and Link are not to be used. Root needed.
 	OnTap
 )

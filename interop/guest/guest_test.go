@@ -196,7 +196,8 @@ func testPeer(ctx context.Context, t *testing.T, g *Guest) {
 	require.NoError(t, a.Post(ctx, PeerWR{Op: PeerSendImm, Mem: all, Imm: 0xcafe0001}))
 	done(a)
 	wc := done(b)
-	require.Equal(t, PeerWC{ID: 21, StatusText: "success", Opcode: PeerWCRecv, ByteLen: size, HasImm: true, Imm: 0xcafe0001}, wc)
+	const grh, withImm = 1 << 0, 1 << 1 // IBV_WC_GRH, IBV_WC_WITH_IMM
+	require.Equal(t, PeerWC{ID: 21, StatusText: "success", Opcode: PeerWCRecv, ByteLen: size, HasImm: true, Imm: 0xcafe0001, Flags: grh | withImm}, wc)
 	same(remote, 3)
 
 	require.NoError(t, b.PostRecv(ctx, 22, PeerMem{}))
@@ -222,7 +223,9 @@ func testPeer(ctx context.Context, t *testing.T, g *Guest) {
 	require.NoError(t, err)
 	require.Equal(t, []byte{99, 0, 0, 0, 0, 0, 0, 0}, got)
 
-	w, err := b.BindWindow(ctx, 1, remote, 0, 4096, RemoteWrite)
+	window, err := p.NewWindow(ctx)
+	require.NoError(t, err)
+	w, err := b.Bind(ctx, 1, window, remote, 0, 4096, RemoteWrite)
 	require.NoError(t, err)
 	require.Equal(t, PeerWCBind, done(b).Opcode)
 	pieces := PeerMem{Region: local, Pieces: []PeerPiece{{0, 10}, {100, 20}}}

@@ -35,7 +35,7 @@ type Peer struct {
 	proc *Proc
 	gid  netip.Addr
 	mtu  int
-	ids  atomic.Uint32 // that the last region, QP or window got
+	ids  atomic.Uint32 // that the last region, QP, SRQ or window got
 
 	mu   sync.Mutex
 	conn net.Conn
@@ -149,7 +149,7 @@ func (p *Peer) order(ctx context.Context, v any, name string, args ...any) error
 	return json.Unmarshal(reply, v)
 }
 
-// nextID returns a fresh id for a region, QP or window. A peer has 4096 in its
+// nextID returns a fresh id for a region, QP, SRQ or window. A peer has 4096 in its
 // life.
 func (p *Peer) nextID() uint32 { return p.ids.Add(1) }
 
@@ -163,15 +163,16 @@ const (
 	RemoteRead
 	RemoteAtomic
 	BindWindow
+	ZeroBased
 )
 
-// AccessAll is every right but BindWindow.
+// AccessAll is every right but BindWindow, and no ZeroBased.
 const AccessAll = LocalWrite | RemoteWrite | RemoteRead | RemoteAtomic
 
 // String lists the rights as the peer's orders name them.
 func (a Access) String() string {
 	var s []string
-	for i, n := range []string{"lw", "rw", "rr", "ra", "mw"} {
+	for i, n := range []string{"lw", "rw", "rr", "ra", "mw", "zb"} {
 		if a&(1<<i) != 0 {
 			s = append(s, n)
 		}

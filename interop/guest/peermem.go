@@ -14,16 +14,27 @@ type PeerRegion struct {
 	peer *Peer
 	id   uint32
 
-	Addr uint64 // virtual address, for remote operations
+	Addr uint64 // of its first byte, for remote operations
 	RKey uint32
 	LKey uint32
 	Len  int // bytes
 }
 
-// Register allocates and registers n bytes with the given rights.
+// Register allocates and registers n bytes with the given rights, named by their
+// virtual address.
 func (p *Peer) Register(ctx context.Context, n int, access Access) (*PeerRegion, error) {
+	return p.register(ctx, n, access, "")
+}
+
+// RegisterAt does so, and the first byte is named by the address iova, which must be a
+// page's.
+func (p *Peer) RegisterAt(ctx context.Context, n int, access Access, iova uint64) (*PeerRegion, error) {
+	return p.register(ctx, n, access, fmt.Sprint(iova))
+}
+
+func (p *Peer) register(ctx context.Context, n int, access Access, iova string) (*PeerRegion, error) {
 	r := &PeerRegion{peer: p, id: p.nextID(), Len: n}
-	if err := p.order(ctx, r, "mr", "id", r.id, "len", n, "access", access); err != nil {
+	if err := p.order(ctx, r, "mr", "id", r.id, "len", n, "access", access, "iova", iova); err != nil {
 		return nil, err
 	}
 	return r, nil

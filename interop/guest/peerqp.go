@@ -13,10 +13,11 @@ import (
 
 // PeerQPConfig tells how Peer.NewQP makes a QP.
 type PeerQPConfig struct {
-	PSN    uint32 // of the first packet that the QP sends, 24 bits
-	Access Access // to grant the remote side; 0: all remote rights
-	Depth  int    // of each of the two queues, in work requests; 0: 64
-	Inline int    // bytes of inline data to ask for
+	PSN    uint32   // of the first packet that the QP sends, 24 bits
+	Access Access   // to grant the remote side; 0: all remote rights
+	Depth  int      // of each of the two queues, in work requests; 0: 64
+	Inline int      // bytes of inline data to ask for
+	SRQ    *PeerSRQ // where receives are taken from; nil: from a queue of its own
 }
 
 // PeerQP is an RC queue pair in the guest with a completion queue of its own.
@@ -37,7 +38,7 @@ func (p *Peer) NewQP(ctx context.Context, cfg PeerQPConfig) (*PeerQP, error) {
 		cfg.Depth = 64
 	}
 	q := &PeerQP{peer: p, id: p.nextID()}
-	if err := p.order(ctx, q, "qp", "id", q.id, "psn", cfg.PSN, "access", cfg.Access, "depth", cfg.Depth, "inline", cfg.Inline); err != nil {
+	if err := p.order(ctx, q, "qp", "id", q.id, "psn", cfg.PSN, "access", cfg.Access, "depth", cfg.Depth, "inline", cfg.Inline, "srq", cfg.SRQ.arg()); err != nil {
 		return nil, err
 	}
 	return q, nil
@@ -184,21 +185,6 @@ func (q *PeerQP) PostRecv(ctx context.Context, id uint64, mem PeerMem) error {
 	return q.peer.order(ctx, nil, "recv", append([]any{"qp", q.id, "wr", id}, mem.args()...)...)
 }
 
-// PeerWindow is a memory window of type 2.
-type PeerWindow struct {
-	Addr uint64
-	RKey uint32
-}
-
-// BindWindow posts the binding of a new window over n bytes of a region, which
-// was registered with BindWindow. The window is usable after its completion,
-// which has the given id.
-func (q *PeerQP) BindWindow(ctx context.Context, id uint64, r *PeerRegion, off, n int, access Access) (PeerWindow, error) {
-	var w PeerWindow
-	err := q.peer.order(ctx, &w, "bind", "qp", q.id, "id", q.peer.nextID(), "mr", r.id, "off", off, "len", n, "access", access, "wr", id)
-	return w, err
-}
-
 // PeerStatus is the status of a completion, with the values of enum
 // ibv_wc_status.
 type PeerStatus int
@@ -230,8 +216,13 @@ type PeerWC struct {
 	HasImm     bool       `json:"has_imm"`
 	Imm        uint32     `json:"imm"`
 	HasInv     bool       `json:"has_inv"`
-	Inv        uint32     `json:"inv"` // the invalidated R_Key
+	Inv        uint32     `json:"inv"`   // the invalidated R_Key
+	Flags      uint       `json:"flags"` // as the kernel set them: see PeerRxeWithInv
 }
+
+// Flags of completions: what rdma_rxe sets in place of IBV_WC_WITH_INV, whose value is
+// the one behind it. HasInv is right for either.
+const PeerRxeWithInv = 1 << 2
 
 // Opcodes of completions, enum ibv_wc_opcode.
 const (
@@ -263,6 +254,7 @@ const (
 	PeerInit  PeerState = 1
 	PeerRTR   PeerState = 2
 	PeerRTS   PeerState = 3
+	PeerSQD   PeerState = 4
 	PeerErr   PeerState = 6
 )
 
@@ -271,6 +263,16 @@ func (q *PeerQP) State(ctx context.Context) (PeerState, error) {
 	var v struct{ State PeerState }
 	err := q.peer.order(ctx, &v, "state", "qp", q.id)
 	return v.State, err
+}
+
+// Drain moves the QP to SQD. PeerSQDrained tells when its send queue is drained.
+func (q *PeerQP) Drain(ctx context.Context) error {
+	return q.peer.order(ctx, nil, "drain", "qp", q.id)
+}
+
+// Resume moves the QP from SQD back to RTS.
+func (q *PeerQP) Resume(ctx context.Context) error {
+	return q.peer.order(ctx, nil, "resume", "qp", q.id)
 }
 
 // Error moves the QP to the error state.

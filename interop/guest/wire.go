@@ -3,6 +3,7 @@
 package guest
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/rocinante-rdma/roce/fault"
+	"github.com/rocinante-rdma/roce/internal/testwire"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -33,9 +36,9 @@ func (d Direction) String() string {
 	return "to guest"
 }
 
-// Filter sees an Ethernet frame on its way, may change its bytes in place, and says
-// how many copies of it arrive: 1 lets it pass, 0 loses it, 2 doubles it.
-type Filter func(d Direction, frame []byte) (copies int)
+// Tap sees an Ethernet frame as it was sent, and what the faults made of it. The bytes
+// are the Tap's.
+type Tap func(d Direction, frame []byte, fate fault.Fate)
 
 // inboxFrames bounds the frames that wait for a reader.
 const inboxFrames = 8192
@@ -55,6 +58,10 @@ var errWireClosed = errors.New("guest: the wire is closed")
 //
 // Its methods are safe for concurrent use.
 type Wire struct {
+	// Faults is what goes wrong on the wire, with RoCEv2 packets. Its ends are "host"
+	// and "guest".
+	Faults fault.Set
+
 	conn *net.UnixConn
 	peer string // path of QEMU's socket
 	mtu  int
@@ -65,12 +72,13 @@ type Wire struct {
 	link     atomic.Pointer[wireLink] // the open one
 	closed   chan struct{}
 	readDone chan struct{}
+	lines    [2]*testwire.Line // by Direction
 
-	mu     sync.Mutex
-	addrs  []netip.Addr
-	filter Filter
-	rec    *pcapWriter
-	macs   map[netip.Addr]wire.MAC // learned from the guest's frames
+	mu    sync.Mutex
+	addrs []netip.Addr
+	tap   Tap
+	rec   *pcapWriter
+	macs  map[netip.Addr]wire.MAC // learned from the guest's frames
 }
 
 // newWire binds the socket at the path own for the QEMU whose socket will be
@@ -85,6 +93,13 @@ func newWire(own, peer string, mtu int) (*Wire, error) {
 		inbox: make(chan []byte, inboxFrames), free: make(chan []byte, inboxFrames), closed: make(chan struct{}), readDone: make(chan struct{}),
 		addrs: []netip.Addr{HostIPv4.Addr(), HostIPv6.Addr()},
 		macs:  map[netip.Addr]wire.MAC{},
+	}
+	w.lines = [...]*testwire.Line{
+		FromGuest: testwire.NewLine(&w.Faults, "guest", "host", w.accept),
+		ToGuest: testwire.NewLine(&w.Faults, "host", "guest", func(frame []byte) {
+			w.record(frame)
+			_ = w.send(frame) // fails only when the guest is going away
+		}),
 	}
 	go w.receive()
 	return w, nil
@@ -110,13 +125,42 @@ func (w *Wire) connect() error {
 // receive takes the guest's frames until the socket is closed.
 func (w *Wire) receive() {
 	defer close(w.readDone)
+	frame := make([]byte, w.mtu+frameRoom)
+	var now [][]byte
 	for {
-		buf := w.buffer()
-		n, err := w.conn.Read(buf)
+		n, err := w.conn.Read(frame)
 		if err != nil {
 			return
 		}
-		w.fromGuest(buf[:n])
+		w.record(frame[:n])
+		now = w.pass(now[:0], FromGuest, frame[:n])
+		for _, f := range now {
+			w.accept(f)
+		}
+	}
+}
+
+// pass lets a frame meet the faults, and appends what goes on at once.
+func (w *Wire) pass(now [][]byte, d Direction, frame []byte) [][]byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var sent []byte
+	if w.tap != nil {
+		sent = bytes.Clone(frame)
+	}
+	now, fate := w.lines[d].Pass(now, frame)
+	if w.tap != nil {
+		w.tap(d, sent, fate)
+	}
+	return now
+}
+
+// record records a frame, if there is a recording.
+func (w *Wire) record(frame []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.rec != nil {
+		w.rec.frame(frame)
 	}
 }
 
@@ -138,31 +182,17 @@ func (w *Wire) recycle(frame []byte) {
 	}
 }
 
-// fromGuest answers a frame or puts it into the inbox.
-func (w *Wire) fromGuest(frame []byte) {
+// accept answers a frame from the guest, or puts a copy of it into the inbox.
+func (w *Wire) accept(frame []byte) {
 	w.mu.Lock()
-	if w.rec != nil {
-		w.rec.frame(frame)
-	}
-	copies := w.filtered(FromGuest, frame)
-	var answer []byte
-	if copies > 0 {
-		w.learn(frame)
-		answer = w.answer(frame)
-	}
+	w.learn(frame)
+	answer := w.answer(frame)
 	w.mu.Unlock()
-	switch {
-	case copies == 0:
-		w.recycle(frame)
-	case answer != nil:
-		w.recycle(frame)
+	if answer != nil {
 		_ = w.WriteFrame(answer) // fails only when the guest is going away
-	default:
-		for range copies - 1 {
-			w.deliver(append(w.buffer()[:0], frame...))
-		}
-		w.deliver(frame)
+		return
 	}
+	w.deliver(append(w.buffer()[:0], frame...))
 }
 
 // deliver puts a frame into the inbox.
@@ -175,14 +205,6 @@ func (w *Wire) deliver(frame []byte) {
 	if l := w.link.Load(); l != nil {
 		l.arrived()
 	}
-}
-
-// filtered is what the filter says; the caller holds the lock.
-func (w *Wire) filtered(d Direction, frame []byte) (copies int) {
-	if w.filter == nil {
-		return 1
-	}
-	return w.filter(d, frame)
 }
 
 // ReadFrame returns the guest's next frame, which is the caller's. It waits
@@ -203,36 +225,40 @@ func (w *Wire) ReadFrame(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// WriteFrame sends a frame to the guest, waiting while QEMU takes none. The
-// filter may change the frame's bytes.
+// WriteFrame sends a frame to the guest, waiting while QEMU takes none. Faults may
+// change the frame's bytes.
 func (w *Wire) WriteFrame(frame []byte) error {
-	for range w.pass(frame) {
-		if _, err := w.conn.Write(frame); err != nil {
-			return fmt.Errorf("guest: send to the guest: %w", err)
+	for _, f := range w.passToGuest(nil, frame) {
+		if err := w.send(f); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// pass filters and records a frame to the guest, and says how often to send it.
-func (w *Wire) pass(frame []byte) (copies int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	copies = w.filtered(ToGuest, frame)
-	if w.rec != nil {
-		for range copies {
-			w.rec.frame(frame)
-		}
+// passToGuest is pass of a frame to the guest, and records what goes on.
+func (w *Wire) passToGuest(now [][]byte, frame []byte) [][]byte {
+	now = w.pass(now, ToGuest, frame)
+	for _, f := range now {
+		w.record(f)
 	}
-	return copies
+	return now
 }
 
-// SetFilter installs the filter of both directions; nil lets all pass. Calls
-// of the filter never overlap. It must not call the Wire's methods.
-func (w *Wire) SetFilter(f Filter) {
+// send hands a frame to QEMU.
+func (w *Wire) send(frame []byte) error {
+	if _, err := w.conn.Write(frame); err != nil {
+		return fmt.Errorf("guest: send to the guest: %w", err)
+	}
+	return nil
+}
+
+// SetTap has a tap see all frames of both directions from now on; nil ends that. Its
+// calls never overlap. It must not call the Wire's methods.
+func (w *Wire) SetTap(t Tap) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.filter = f
+	w.tap = t
 }
 
 // SetAddrs sets the addresses for which the wire answers, at first HostIPv4 and
@@ -247,7 +273,7 @@ func (w *Wire) SetAddrs(addrs ...netip.Addr) {
 func (w *Wire) Overflow() uint64 { return w.overflow.Load() }
 
 // Record writes all frames from now on to a capture file (pcap, Ethernet), as
-// the guest's NIC sees them: what the guest sends before the filter, what it
+// the guest's NIC sees them: what the guest sends before the faults, what it
 // gets after. stop ends the recording and closes the file; its error is the
 // first one of the writing. A second Record ends the first.
 func (w *Wire) Record(path string) (stop func() error, err error) {
@@ -293,6 +319,9 @@ func (w *Wire) Close() error {
 	}
 	close(w.closed)
 	<-w.readDone
+	for _, l := range w.lines {
+		l.Close()
+	}
 	if rec != nil {
 		err = errors.Join(err, rec.close())
 	}

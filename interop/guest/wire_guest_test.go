@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/fault"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
@@ -70,22 +71,13 @@ func oneSend(ctx context.Context, t *testing.T, g *Guest, l link.Link, gid int, 
 	require.NoError(t, err)
 	require.NoError(t, qp.Connect(ctx, PeerConnect{QPN: qpn, PSN: 1, GID: own, TrafficClass: 0x22}))
 
-	lost := 0
-	g.Wire().SetFilter(func(d Direction, f []byte) int {
-		frame, err := wire.ParseFrame(f)
-		if d == ToGuest || err != nil || frame.DstPort != wire.Port {
-			return 1
-		}
-		if lost == 0 {
-			lost++
-			return 0
-		}
-		return 1
-	})
-	defer g.Wire().SetFilter(nil)
+	first := fault.Drop(fault.Match{From: "guest", Nth: 1})
+	g.Wire().Faults.Add(first)
+	defer g.Wire().Faults.Remove(first)
 	require.NoError(t, qp.Post(ctx, PeerWR{ID: 1, Op: PeerSend, Mem: PeerMem{Region: r, N: 100}}))
 
 	rx := receiveOne(ctx, t, q)
+	require.Equal(t, 1, g.Wire().Faults.Hits(first))
 	packet := rx.Frag[0]
 	require.Equal(t, guest, rx.Meta.Src)
 	require.Equal(t, uint8(2), rx.Meta.ECN)

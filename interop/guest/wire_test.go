@@ -9,11 +9,14 @@ import (
 	"net/netip"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/fault"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/linktest"
@@ -123,42 +126,69 @@ func TestWireAnswersForItsAddresses(t *testing.T) {
 	require.Empty(t, b.inbox)
 }
 
-func TestWireFiltersAndRecords(t *testing.T) {
+// numbered is a frame with a RoCEv2 packet of a PSN.
+func numbered(psn bth.PSN) []byte {
+	payload := make([]byte, bth.BTHLen+wire.ICRCLen)
+	p := bth.Packet{Opcode: bth.RCSendOnly, PSN: psn}
+	p.PutHeaders(payload)
+	path := wire.Path{Src: HostIPv4.Addr(), Dst: GuestIPv4.Addr(), SrcPort: 0xc000}
+	h := path.Headers(0)
+	return append(h.AppendFrame(nil, len(payload)), payload...)
+}
+
+// requireNext reads frames, which must be these.
+func requireNext(t *testing.T, w *Wire, frames ...[]byte) {
+	t.Helper()
+	for _, want := range frames {
+		f, err := w.ReadFrame(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, want, f)
+	}
+}
+
+// Packets meet faults; a tap sees them before that, and a recording what the guest
+// sends and gets.
+func TestWireTroublesAndRecords(t *testing.T) {
 	a, b := wirePair(t, HostIPv4.Addr(), GuestIPv4.Addr(), 1500)
 	file := filepath.Join(t.TempDir(), "wire.pcap")
 	stop, err := a.Record(file)
 	require.NoError(t, err)
-	a.SetFilter(func(d Direction, f []byte) (copies int) {
-		if d == FromGuest {
-			return 2
+	rules, err := fault.Parse("drop any to guest psn 0\nduplicate any to guest psn 1\ncorrupt any psn 1 bit 0\n" +
+		"reorder any to guest psn 2 by 1\nduplicate any from guest\ndelay any to guest psn 5 by 1ms")
+	require.NoError(t, err)
+	a.Faults.Add(rules...)
+	var seen [][]byte
+	var fates []fault.Fate
+	a.SetTap(func(d Direction, frame []byte, fate fault.Fate) {
+		if d == ToGuest {
+			seen, fates = append(seen, frame), append(fates, fate)
 		}
-		copies = int(f[20])
-		f[20] += 10 // marks
-		return copies
 	})
-	for _, copies := range []byte{0, 2, 1} {
-		require.NoError(t, a.WriteFrame(append(make([]byte, 20), copies)))
+	var sent [][]byte
+	for psn := range bth.PSN(5) {
+		sent = append(sent, numbered(psn))
+		require.NoError(t, a.WriteFrame(numbered(psn)))
 	}
-	for _, want := range []byte{12, 12, 11} {
-		f, err := b.ReadFrame(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, want, f[20])
-	}
+	flipped := numbered(1)
+	flipped[len(flipped)-bth.BTHLen-wire.ICRCLen] ^= 0x80
+	requireNext(t, b, flipped, flipped, sent[3], sent[2], sent[4])
+	require.Equal(t, sent, seen)
+	require.Equal(t, []fault.Fate{{Drop: true}, {Copies: 1, Flipped: 1}, {Overtakers: 1}, {}, {}}, fates)
+	require.NoError(t, a.WriteFrame(numbered(5)))
+	requireNext(t, b, numbered(5))
+
+	require.NoError(t, b.WriteFrame(numbered(7)))
 	require.NoError(t, b.WriteFrame(append(make([]byte, 59), 7)))
-	for range 2 {
-		f, err := a.ReadFrame(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, append(make([]byte, 59), 7), f)
-	}
+	requireNext(t, a, numbered(7), numbered(7), append(make([]byte, 59), 7))
 	require.NoError(t, stop())
 
 	testenv.Need(t, testenv.Tshark)
-	out, err := exec.Command("tshark", "-r", file, "-T", "fields", "-e", "frame.len").CombinedOutput()
-	require.NoError(t, err, string(out))
-	require.Contains(t, string(out), "21\n21\n21\n60\n")
+	out, err := exec.Command("tshark", "-r", file, "-T", "fields", "-e", "frame.len").Output()
+	require.NoError(t, err)
+	require.Equal(t, strings.Repeat("58\n", 7)+"60\n", string(out))
 }
 
-// A hub carries a frame from one cable to all others, unchanged even if a filter
+// A hub carries a frame from one cable to all others, unchanged even if a fault
 // changes one copy, and forgets a cable that was closed.
 func TestHub(t *testing.T) {
 	var h hub
@@ -166,24 +196,17 @@ func TestHub(t *testing.T) {
 	for range 3 {
 		in, out := wirePair(t, HostIPv4.Addr(), GuestIPv4.Addr(), 1500)
 		h.plug(in)
-		in.SetFilter(func(d Direction, f []byte) (copies int) {
-			if d == ToGuest {
-				f[0]++
-			}
-			return 1
-		})
+		in.Faults.Add(fault.Corrupt(fault.Match{To: "guest"}, 0))
 		ends = append(ends, out)
 	}
-	frame := append(make([]byte, 59), 7)
+	flipped := numbered(1)
+	flipped[len(flipped)-bth.BTHLen-wire.ICRCLen] ^= 0x80
 	for i, from := range ends {
-		require.NoError(t, from.WriteFrame(frame))
+		require.NoError(t, from.WriteFrame(numbered(1)))
 		for j, to := range ends {
-			if i == j {
-				continue
+			if i != j {
+				requireNext(t, to, flipped)
 			}
-			f, err := to.ReadFrame(t.Context())
-			require.NoError(t, err)
-			require.Equal(t, append([]byte{1}, frame[1:]...), f)
 		}
 	}
 	for _, e := range ends {

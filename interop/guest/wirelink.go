@@ -24,7 +24,7 @@ type wireLink struct {
 // Link opens the wire as a link of the project's stack, with the addresses that
 // the wire has at this time. It takes all frames from the guest; those that are
 // not RoCEv2 packets for one of the addresses are dropped, and so are those
-// that waited for ReadFrame. The filter and the recording work as ever. One
+// that waited for ReadFrame. Faults, tap and recording work as ever. One
 // link can be open at a time; its Close leaves the wire open for another.
 func (w *Wire) Link() (link.Link, error) {
 	l := &wireLink{w: w}

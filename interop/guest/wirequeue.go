@@ -28,7 +28,10 @@ type wireQueue struct {
 	tx    [txFrames]txFrame // a ring
 	first int               // the oldest one
 	n     int
-	id    uint16 // IPv4 identification of the last packet
+	met   bool     // whether the oldest has met the faults
+	out   [][]byte // what then goes on …
+	taken int      // … and how many of that QEMU has taken
+	id    uint16   // IPv4 identification of the last packet
 
 	send    *socketDup
 	sendErr error
@@ -40,10 +43,8 @@ type wireQueue struct {
 
 // txFrame is a reserved frame.
 type txFrame struct {
-	buf    [maxTxFrame]byte
-	len    int
-	passed bool // by the filter, which said how many copies to send
-	copies int  // still to send
+	buf [maxTxFrame]byte
+	len int
 }
 
 func newWireQueue(l *wireLink) (*wireQueue, error) {
@@ -88,7 +89,7 @@ func (q *wireQueue) Reserve(p *wire.Path, hdr int, pay [][]byte, pad int, _ bool
 	for _, b := range pay {
 		tail += copy(f.buf[tail:], b)
 	}
-	f.len, f.passed = head+size, false
+	f.len = head + size
 	s.Head = f.buf[head:body]
 	s.Body[0], s.NBody = f.buf[body:tail], 0
 	if tail > body {
@@ -104,21 +105,20 @@ func (q *wireQueue) Reserve(p *wire.Path, hdr int, pay [][]byte, pad int, _ bool
 // Flush hands frames to QEMU until it takes no more.
 func (q *wireQueue) Flush() (pending int, err error) {
 	for q.n > 0 {
-		f := &q.tx[q.first]
-		if !f.passed {
-			f.copies, f.passed = q.l.w.pass(f.buf[:f.len]), true
+		if f := &q.tx[q.first]; !q.met {
+			q.out, q.met, q.taken = q.l.w.passToGuest(q.out[:0], f.buf[:f.len]), true, 0
 		}
-		for f.copies > 0 {
-			switch err := q.sendFrame(f.buf[:f.len]); {
+		for q.taken < len(q.out) {
+			switch err := q.sendFrame(q.out[q.taken]); {
 			case err == nil:
-				f.copies--
+				q.taken++
 			case errors.Is(err, syscall.EAGAIN):
 				return q.n, nil
 			default:
 				return q.n, fmt.Errorf("guest: send to the guest: %w", err)
 			}
 		}
-		q.first = (q.first + 1) % txFrames
+		q.first, q.met = (q.first+1)%txFrames, false
 		q.n--
 	}
 	return 0, nil

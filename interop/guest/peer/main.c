@@ -30,7 +30,9 @@ static const struct {
 	{"read", do_read},     {"write", do_write}, {"dereg", do_dereg}, {"qp", do_qp},
 	{"connect", do_connect}, {"state", do_state}, {"error", do_error}, {"reset", do_reset},
 	{"destroy", do_destroy}, {"post", do_post},   {"recv", do_recv},   {"poll", do_poll},
-	{"bind", do_bind},
+	{"drain", do_drain},   {"resume", do_resume}, {"mw", do_mw},     {"bind", do_bind},
+	{"unmw", do_unmw},     {"srq", do_srq},     {"arm", do_arm},     {"unsrq", do_unsrq},
+	{"event", do_event},
 };
 
 /* open dev=rxe0 gid=1 */

@@ -28,7 +28,12 @@ uint8_t *range_arg(struct region *r, size_t *len)
 	return r->buf + off;
 }
 
-/* access=lw,rw,rr,ra,mw: local write, remote write, read, atomic, window bind */
+uint64_t name_of(struct region *r, const uint8_t *p)
+{
+	return r->mr_addr + (p - r->buf);
+}
+
+/* access=lw,rw,rr,ra,mw,zb: local write, remote write, read, atomic, window bind, zero based */
 int access_arg(int dflt)
 {
 	const char *list = arg("access");
@@ -37,10 +42,13 @@ int access_arg(int dflt)
 		return dflt;
 	return (list_has(list, "lw") ? IBV_ACCESS_LOCAL_WRITE : 0) | (list_has(list, "rw") ? IBV_ACCESS_REMOTE_WRITE : 0) |
 	       (list_has(list, "rr") ? IBV_ACCESS_REMOTE_READ : 0) | (list_has(list, "ra") ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
-	       (list_has(list, "mw") ? IBV_ACCESS_MW_BIND : 0);
+	       (list_has(list, "mw") ? IBV_ACCESS_MW_BIND : 0) | (list_has(list, "zb") ? IBV_ACCESS_ZERO_BASED : 0);
 }
 
-/* mr id= len= [access=lw,rw,rr,ra]: page-aligned, zeroed */
+/*
+ * mr id= len= [access=lw,rw,rr,ra iova=]: page-aligned, zeroed; iova= is the address
+ * that work and peers name it by, in place of its own
+ */
 void do_mr(void)
 {
 	uint64_t id = arg_need_u64("id");
@@ -53,15 +61,16 @@ void do_mr(void)
 	r.buf = mmap(NULL, r.mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (r.buf == MAP_FAILED)
 		fail_errno("mmap", errno);
-	r.mr = ibv_reg_mr(pd, r.buf, r.len, access);
+	r.mr_addr = arg_u64("iova", (uintptr_t)r.buf);
+	r.mr = ibv_reg_mr_iova(pd, r.buf, r.len, r.mr_addr, access);
 	if (!r.mr) {
 		int err = errno;
 
 		munmap(r.buf, r.mapped);
-		fail_errno("ibv_reg_mr", err);
+		fail_errno("ibv_reg_mr_iova", err);
 	}
 	regions[id] = r;
-	fprintf(out, "{\"ok\":true,\"addr\":%lu,\"rkey\":%u,\"lkey\":%u}\n", (unsigned long)r.buf, r.mr->rkey, r.mr->lkey);
+	fprintf(out, "{\"ok\":true,\"addr\":%lu,\"rkey\":%u,\"lkey\":%u}\n", (unsigned long)r.mr_addr, r.mr->rkey, r.mr->lkey);
 }
 
 /* dereg mr= */

@@ -28,7 +28,7 @@ static void release(struct queue_pair *q)
 	memset(q, 0, sizeof *q);
 }
 
-/* qp id= [psn= access= depth=64 sge=4 inline=0]: an RC QP in INIT with a CQ of its own */
+/* qp id= [psn= access= depth=64 sge=4 inline=0 srq=]: an RC QP in INIT with a CQ of its own */
 void do_qp(void)
 {
 	uint64_t id = arg_need_u64("id");
@@ -58,6 +58,7 @@ void do_qp(void)
 		fail_errno("create the CQ", err);
 	}
 	init.send_cq = init.recv_cq = q->cq;
+	init.srq = arg("srq") ? *srq_arg() : NULL;
 	q->qp = ibv_create_qp(pd, &init);
 	if (!q->qp) {
 		err = errno;
@@ -190,6 +191,23 @@ void do_error(void)
 void do_reset(void)
 {
 	change(IBV_QPS_RESET);
+}
+
+/* drain qp=: to SQD; an event tells when the send queue is drained */
+void do_drain(void)
+{
+	struct ibv_qp_attr a = {.qp_state = IBV_QPS_SQD, .en_sqd_async_notify = 1};
+	int err = ibv_modify_qp(qp_arg()->qp, &a, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY);
+
+	if (err)
+		fail_errno("modify the QP to SQD", err);
+	fprintf(out, "{\"ok\":true}\n");
+}
+
+/* resume qp=: from SQD back to RTS */
+void do_resume(void)
+{
+	change(IBV_QPS_RTS);
 }
 
 /* destroy qp= */

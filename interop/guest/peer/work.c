@@ -15,8 +15,6 @@
  * means IBV_WC_IP_CSUM_OK; that one does not occur on RC QPs. */
 #define RXE_WC_WITH_INV (1 << 2)
 
-static struct ibv_mw *windows[MAX_ID];
-
 /*
  * The local memory of a work request: mr= [off= len=], or mr= sge=off:len,...
  * Without mr= there is none, and the message has no bytes.
@@ -34,7 +32,7 @@ static int sge_args(struct ibv_sge *sge)
 		size_t len;
 		uint8_t *p = range_arg(r, &len);
 
-		sge[0] = (struct ibv_sge){(uintptr_t)p, len, r->mr->lkey};
+		sge[0] = (struct ibv_sge){name_of(r, p), len, r->mr->lkey};
 		return 1;
 	}
 	while (*list) {
@@ -43,7 +41,7 @@ static int sge_args(struct ibv_sge *sge)
 
 		if (n == MAX_SGE || (*end && *end != ',') || off > r->len || len > r->len - off)
 			fail("sge=%s: not off:len pairs within the region, or more than %d", arg("sge"), MAX_SGE);
-		sge[n++] = (struct ibv_sge){(uintptr_t)r->buf + off, len, r->mr->lkey};
+		sge[n++] = (struct ibv_sge){name_of(r, r->buf + off), len, r->mr->lkey};
 		list = end + (*end == ',');
 	}
 	return n;
@@ -127,48 +125,16 @@ void do_post(void)
 	fprintf(out, "{\"ok\":true}\n");
 }
 
-/* recv qp= [wr= mr= off= len= sge=] */
+/* recv qp=|srq= [wr= mr= off= len= sge=] */
 void do_recv(void)
 {
-	struct queue_pair *q = qp_arg();
 	struct ibv_sge sge[MAX_SGE];
 	struct ibv_recv_wr *bad, w = {.wr_id = arg_u64("wr", 0), .sg_list = sge, .num_sge = sge_args(sge)};
-	int err = ibv_post_recv(q->qp, &w, &bad);
+	int err = arg("srq") ? ibv_post_srq_recv(*srq_arg(), &w, &bad) : ibv_post_recv(qp_arg()->qp, &w, &bad);
 
 	if (err)
-		fail_errno("ibv_post_recv", err);
+		fail_errno("post the receive", err);
 	fprintf(out, "{\"ok\":true}\n");
-}
-
-/*
- * bind qp= id= mr= [off= len= access=rw,rr wr=]: posts the binding of a new
- * type 2 window; its completion is polled like any other
- */
-void do_bind(void)
-{
-	struct queue_pair *q = qp_arg();
-	struct region *r = region_arg("mr");
-	uint64_t id = arg_need_u64("id");
-	size_t len;
-	uint8_t *p = range_arg(r, &len);
-	struct ibv_send_wr *bad, w = {.wr_id = arg_u64("wr", 0), .opcode = IBV_WR_BIND_MW, .send_flags = IBV_SEND_SIGNALED};
-	int access = access_arg(IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ), err;
-
-	if (id >= MAX_ID || windows[id])
-		fail("window id %lu is taken or not below %d", (unsigned long)id, MAX_ID);
-	windows[id] = ibv_alloc_mw(pd, IBV_MW_TYPE_2);
-	if (!windows[id])
-		fail_errno("ibv_alloc_mw", errno);
-	w.bind_mw.mw = windows[id];
-	w.bind_mw.rkey = ibv_inc_rkey(windows[id]->rkey);
-	w.bind_mw.bind_info = (struct ibv_mw_bind_info){.mr = r->mr, .addr = (uintptr_t)p, .length = len, .mw_access_flags = access};
-	err = ibv_post_send(q->qp, &w, &bad);
-	if (err) {
-		ibv_dealloc_mw(windows[id]);
-		windows[id] = NULL;
-		fail_errno("post the binding", err);
-	}
-	fprintf(out, "{\"ok\":true,\"rkey\":%u,\"addr\":%lu}\n", w.bind_mw.rkey, (unsigned long)p);
 }
 
 static int64_t now_ms(void)
@@ -186,7 +152,7 @@ static void print_wc(const struct ibv_wc *wc, int first)
 	fprintf(out, "%s{\"wr_id\":%lu,\"status\":%d,\"status_text\":\"%s\",\"vendor_err\":%u", first ? "" : ",", (unsigned long)wc->wr_id,
 		wc->status, ibv_wc_status_str(wc->status), wc->vendor_err);
 	if (ok) {
-		fprintf(out, ",\"opcode\":%d,\"byte_len\":%u", wc->opcode, wc->byte_len);
+		fprintf(out, ",\"opcode\":%d,\"byte_len\":%u,\"flags\":%u", wc->opcode, wc->byte_len, wc->wc_flags);
 		if (wc->wc_flags & IBV_WC_WITH_IMM)
 			fprintf(out, ",\"has_imm\":true,\"imm\":%u", ntohl(wc->imm_data));
 		if (wc->wc_flags & (IBV_WC_WITH_INV | RXE_WC_WITH_INV))
