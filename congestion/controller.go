@@ -19,6 +19,9 @@ type Controller interface {
 	// Lost tells that the requester goes back because packets were lost: once for
 	// each time that it does, not for each packet.
 	Lost(now clock.Time)
+	// Hole tells of packets that were lost without what came behind them, so that
+	// the requester does not go back; they are acknowledged later.
+	Hole(now clock.Time, packets int)
 	// CNP tells of a congestion notification from the peer.
 	CNP(now clock.Time)
 	// Advance does what is due; Deadline says when that is next.

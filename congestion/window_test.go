@@ -27,8 +27,40 @@ func TestWindow(t *testing.T) {
 	for range 20 {
 		w.Lost(0)
 	}
-	require.Equal(t, 2, w.Rate().Packets)
+	require.Equal(t, 1, w.Rate().Packets)
 	require.Equal(t, uint64(20), w.Rate().LossesSoFar)
 	require.Equal(t, clock.Time(5), w.NextSend(5, 0, 4096))
 	require.Equal(t, clock.Never, w.Deadline())
+}
+
+// TestHoles proves that single losses up to a sixteenth leave the window growing, and
+// that beyond it shrinks by the share that was lost: to what a buffer takes.
+func TestHoles(t *testing.T) {
+	var w congestion.Window
+	w.Start(0, 1024)
+	w.Hole(0, 8)
+	w.Acked(0, 128, 0)
+	require.Equal(t, 129, w.Rate().Packets)
+	w.Hole(0, 37)
+	w.Acked(0, 129, 0)
+	require.Equal(t, 92, w.Rate().Packets, "92 of 129 arrived")
+	w.Hole(0, 1000)
+	w.Acked(0, 92, 0)
+	require.Equal(t, 1, w.Rate().Packets)
+	require.Equal(t, clock.Never, w.NextSend(0, 1, 1024))
+}
+
+// TestWindowFindsBuffer proves that the window settles around what a receiver's buffer
+// takes when all that is sent arrives at once.
+func TestWindowFindsBuffer(t *testing.T) {
+	for _, buffer := range []int{1, 25, 48, 92} {
+		var w congestion.Window
+		w.Start(0, 1024)
+		for range 200 {
+			sent := w.Rate().Packets
+			w.Hole(0, max(sent-buffer, 0))
+			w.Acked(0, sent, 0)
+		}
+		require.InDelta(t, buffer, w.Rate().Packets, float64(buffer)/8+1)
+	}
 }

@@ -30,6 +30,10 @@ const (
 	RuleMismatch        // a duplicate READ that asks for something else than the original
 	RuleGap             // a request beyond the expected PSN: one NAK until it arrives
 	RuleGapAgain        // the same gap: no second NAK
+	RuleHeld            // the same gap: kept until its turn
+	RuleHeldAgain       // the same gap: such a packet is held already
+	RuleNoRoom          // the same gap: no room to hold the packet
+	RuleFilled          // the expected request, which others were held for
 	RuleNotReady        // no receive WQE: RNR NAK
 	RuleSequence        // opcode does not follow the previous one
 	RuleReserved        // reserved operation
@@ -107,6 +111,10 @@ var ruleWords = [...]string{
 	RuleMismatch:        "duplicate READ asks for something else than the original",
 	RuleGap:             "gap: one NAK until the expected packet arrives",
 	RuleGapAgain:        "gap already reported; waiting for the expected packet",
+	RuleHeld:            "gap already reported; its turn is behind the expected packet",
+	RuleHeldAgain:       "gap already reported; a packet of this PSN is held already",
+	RuleNoRoom:          "gap already reported; no room to hold what comes behind it",
+	RuleFilled:          "expected request; others were held until it came",
 	RuleNotReady:        "no receive posted: RNR NAK",
 	RuleSequence:        "opcode does not follow the previous one of its message",
 	RuleReserved:        "reserved operation",
@@ -134,7 +142,7 @@ var ruleWords = [...]string{
 	RuleGhost:          "answers something never sent",
 	RuleImpliedNAK:     "implied NAK: an earlier READ or atomic answer was lost",
 	RuleReadGap:        "READ data missing before this packet",
-	RuleNAKSequence:    "peer misses a packet: going back to its PSN",
+	RuleNAKSequence:    "peer misses a packet: sending it again",
 	RuleNAKAgain:       "retransmission already under way",
 	RuleRNR:            "peer has no receive posted: waiting",
 	RuleRetryExceeded:  "retry count used up",

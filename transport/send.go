@@ -38,6 +38,7 @@ const (
 	CauseTimeout                   // retransmission: no acknowledgement in time
 	CauseNAK                       // retransmission: the peer reported a gap
 	CauseImpliedNAK                // retransmission: a READ or atomic answer was lost
+	CauseOverdue                   // retransmission: no answer within the usual round trip
 	CauseRNR                       // retransmission: the peer's RNR delay is over
 	CauseAnswer                    // READ or atomic answer
 	CauseReplay                    // READ or atomic answer to a duplicate
@@ -56,6 +57,7 @@ var causeWords = [...]string{
 	CauseTimeout:      "retransmission: no acknowledgement in time",
 	CauseNAK:          "retransmission: the peer reported a gap",
 	CauseImpliedNAK:   "retransmission: a READ or atomic answer was lost",
+	CauseOverdue:      "retransmission: no answer within the round trips measured",
 	CauseRNR:          "retransmission: the peer's RNR delay is over",
 	CauseAnswer:       "answer",
 	CauseReplay:       "answer repeated for a duplicate request",
@@ -87,6 +89,7 @@ const (
 	BlockedRNR               // the peer asked to wait
 	BlockedDrain             // the send queue is drained, or about to be
 	BlockedCredits           // the peer has no receive posted for the next message
+	BlockedProbe             // whether the peer kept what came behind a gap is to be seen first
 	BlockedFailing           // the next request cannot be sent and fails when it is the oldest
 )
 
@@ -100,6 +103,7 @@ var blockedWords = [...]string{
 	BlockedRNR:       "waiting out an RNR NAK",
 	BlockedDrain:     "send queue drain",
 	BlockedCredits:   "out of credits",
+	BlockedProbe:     "waiting to see whether the peer kept what came behind a gap",
 	BlockedFailing:   "next request cannot be sent",
 }
 

@@ -13,6 +13,7 @@ type Action uint8
 const (
 	Dropped  Action = iota // not accepted, nothing changed, nothing is answered
 	Ignored                // accepted as genuine, of no effect (old or ghost acknowledgements)
+	Held                   // kept until the request before it comes
 	Executed               // a request was carried out
 	Advanced               // a response moved the send queue on
 	Repeated               // a duplicate request: answered again, not carried out again
@@ -21,7 +22,7 @@ const (
 )
 
 var actionNames = [...]string{
-	Dropped: "dropped", Ignored: "ignored", Executed: "executed", Advanced: "advanced",
+	Dropped: "dropped", Ignored: "ignored", Held: "held", Executed: "executed", Advanced: "advanced",
 	Repeated: "repeated", Refused: "refused", Failed: "failed",
 }
 
@@ -34,6 +35,7 @@ func (a Action) String() string { return name(actionNames[:], uint8(a), "action"
 type Verdict struct {
 	Action Action
 	Rule   Rule
+	Behind uint16  // packets that were held behind this one and executed with it
 	PSN    bth.PSN // the PSN that the rule speaks of, such as the expected one; see [Rule.HasPSN]
 }
 
@@ -42,6 +44,9 @@ func (v Verdict) String() string {
 	words := fmt.Sprintf("%s: %s", v.Action, v.Rule)
 	if v.Rule.HasPSN() {
 		words += fmt.Sprintf(" (PSN %d)", v.PSN)
+	}
+	if v.Behind > 0 {
+		words += fmt.Sprintf("; executed with it: %d held behind the gap", v.Behind)
 	}
 	return words
 }

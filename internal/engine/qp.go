@@ -28,6 +28,7 @@ type QPConfig struct {
 	SendDepth, RecvDepth int
 	MaxSGE, MaxInline    int
 	SRQ                  *SRQ // takes the place of a receive queue, and of RecvDepth
+	GoBackN              bool // neither hold requests behind a gap, nor ask whether the peer does
 	Credits              bool // acknowledgements tell the peer how many receives are posted
 	// Happened is told of the queue pair's events; see [Shard.tellEvents].
 	Happened func(transport.Event)
@@ -68,7 +69,10 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 		shard: s, pd: cfg.PD, sendCQ: cfg.SendCQ, recvCQ: cfg.RecvCQ, srq: cfg.SRQ, happened: cfg.Happened,
 		sq: qp.NewSendQueue(cfg.SendDepth, cfg.MaxSGE, cfg.MaxInline),
 	}
-	machine := rc.Config{PD: q.pd, MaxSGE: cfg.MaxSGE, Credits: cfg.Credits}
+	machine := rc.Config{PD: q.pd, MaxSGE: cfg.MaxSGE, Credits: cfg.Credits, GoBackN: cfg.GoBackN}
+	if !cfg.GoBackN {
+		machine.Reorder = s.reorder
+	}
 	if q.srq != nil {
 		machine.SharedRecv = q.srq.queue
 	} else {

@@ -23,6 +23,10 @@ const (
 	Manual             // the owner calls Poll; there are no goroutines
 )
 
+// reorderBytes is the memory for requests that came before their turn, for all queue
+// pairs of a shard: two windows of 1,024 packets at the largest path MTU.
+const reorderBytes = 8 << 20
+
 // Config is what a shard is made of.
 type Config struct {
 	Link   link.Link
@@ -67,6 +71,7 @@ type Shard struct {
 	closed     bool
 	broken     error       // how the link failed for good, before failure says so
 	happenings []happening // events that nobody was told of yet
+	reorder    *rc.ReorderPool
 
 	// Scratch of the present turn: reused so that nothing is allocated.
 	rx       [rxBatch]link.Rx
@@ -88,7 +93,7 @@ type Shard struct {
 func New(cfg Config) *Shard {
 	s := &Shard{
 		link: cfg.Link, queue: cfg.Link.Queue(), memory: cfg.Memory, tap: cfg.Tap, mode: cfg.Mode, icrc: cfg.ICRC,
-		failed: cfg.Failed, lastAnswer: neverAnswered, armed: clock.Never,
+		failed: cfg.Failed, lastAnswer: neverAnswered, armed: clock.Never, reorder: rc.NewReorderPool(reorderBytes),
 	}
 	s.demux.init(cfg.Rand)
 	s.progress.init()

@@ -64,7 +64,9 @@ func prepareSocket(fd int, c config, options []option, local unix.Sockaddr) erro
 			return fmt.Errorf("set %s: %w", o.what, err)
 		}
 	}
-	sockopt.GrowReceive(fd, wantReceive)
+	if err := sizeReceive(fd, c.receive); err != nil {
+		return err
+	}
 	sockopt.GrowSend(fd, wantSend)
 	if c.ownHost { // before any packet can come
 		if err := filterOwnHost(fd); err != nil {
@@ -73,6 +75,18 @@ func prepareSocket(fd int, c config, options []option, local unix.Sockaddr) erro
 	}
 	if err := unix.Bind(fd, local); err != nil {
 		return fmt.Errorf("bind: %w", err)
+	}
+	return nil
+}
+
+// sizeReceive makes the receive buffer as large as asked for, or else as it gets.
+func sizeReceive(fd, bytes int) error {
+	if bytes == 0 {
+		sockopt.GrowReceive(fd, wantReceive)
+		return nil
+	}
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, bytes); err != nil {
+		return fmt.Errorf("set SO_RCVBUF to %d: %w", bytes, err)
 	}
 	return nil
 }

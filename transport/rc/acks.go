@@ -44,7 +44,8 @@ func (r *responder) silence() {
 // answer commits the next packet of the responder. Answers leave in the order of
 // their requests, and acknowledgements and NAKs after them: an ACK names only what
 // lies behind no unfinished READ (9.7.5.1.2). A NAK makes the acknowledgement before
-// it superfluous, unless that has credits to tell.
+// it superfluous, unless that has credits to tell, or the gap is one between held
+// requests: if a ghost is among those, the peer takes the NAK for one as well.
 func (m *Machine) answer(allow transport.ClassMask, o *Out) bool {
 	if m.replay.pending > 0 {
 		return allow.Has(transport.ClassReadResponse) && m.answerRequest(allow, o)
@@ -52,7 +53,7 @@ func (m *Machine) answer(allow transport.ClassMask, o *Out) bool {
 	if !allow.Has(transport.ClassAck) {
 		return false
 	}
-	if m.ackOwed && (m.nak.syndrome == 0 || m.counts()) {
+	if m.ackOwed && (m.nak.syndrome == 0 || m.counts() || m.reorder.first != nil) {
 		m.acknowledge(o, m.ack(), m.newest, m.ackCause)
 		m.ackOwed = false
 		return true

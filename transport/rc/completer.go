@@ -49,21 +49,28 @@ func (m *Machine) acknowledged(now clock.Time, p *bth.Packet) transport.Verdict 
 	case !s.IsRNR() && s != bth.NAKSequence:
 		return m.refused(now, p)
 	}
-	if !m.settle(now, done) {
-		return m.impliedNAK(now)
+	switch answered := m.settle(now, done); {
+	case !answered && s.IsACK():
+		return m.impliedNAK(now, transport.RuleImpliedNAK)
+	case !answered:
+		return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK, (*Machine).lost)
 	}
 	switch {
 	case s.IsACK():
+		m.mendOn(now)
 		return transport.Verdict{Action: transport.Advanced, Rule: transport.RuleAck, PSN: p.PSN}
 	case s.IsRNR():
 		return m.wait(now, p)
 	}
-	return m.retry(now, transport.CauseNAK, transport.RuleNAKSequence)
+	return m.retry(now, transport.CauseNAK, transport.RuleNAKSequence, (*Machine).recover)
 }
 
-// impliedNAK goes back because an earlier READ or atomic is unanswered (9.7.5.1.2).
-func (m *Machine) impliedNAK(now clock.Time) transport.Verdict {
-	return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK)
+// impliedNAK asks again for READs and atomics because one is unanswered (9.7.5.1.2).
+func (m *Machine) impliedNAK(now clock.Time, rule transport.Rule) transport.Verdict {
+	if m.phase == rereading || m.phase == reread {
+		return ignored(transport.RuleNAKAgain, m.unacked)
+	}
+	return m.retry(now, transport.CauseImpliedNAK, rule, (*Machine).rereads)
 }
 
 // refused takes a fatal NAK: what lies before it is done, the request it names has
@@ -183,13 +190,13 @@ func (m *Machine) owner(now clock.Time, psn bth.PSN) *qp.SendWQE {
 func (m *Machine) readData(now clock.Time, p *bth.Packet) transport.Verdict {
 	w := m.owner(now, p.PSN)
 	if w == nil {
-		return m.impliedNAK(now)
+		return m.impliedNAK(now, transport.RuleImpliedNAK)
 	}
 	if w.Op != qp.OpRead {
 		return m.badResponse(p)
 	}
 	if p.PSN != m.unacked {
-		return m.retry(now, transport.CauseImpliedNAK, transport.RuleReadGap)
+		return m.impliedNAK(now, transport.RuleReadGap)
 	}
 	off := uint32(p.PSN.Diff(w.First)) * uint32(m.attr.PathMTU)
 	if !m.fits(w, p, w.Len-off) {
@@ -232,7 +239,7 @@ func (m *Machine) fits(w *qp.SendWQE, p *bth.Packet, left uint32) bool {
 func (m *Machine) atomicResult(now clock.Time, p *bth.Packet) transport.Verdict {
 	w := m.owner(now, p.PSN)
 	if w == nil {
-		return m.impliedNAK(now)
+		return m.impliedNAK(now, transport.RuleImpliedNAK)
 	}
 	if !w.Op.Atomic() || !p.AETH.Syndrome.IsACK() || p.PayloadLen() != 0 {
 		return m.badResponse(p)

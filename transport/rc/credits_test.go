@@ -160,7 +160,7 @@ func TestProbeMeetsNoReceive(t *testing.T) {
 // of credits never waits without one.
 func TestLostProbe(t *testing.T) {
 	o := defaults()
-	o.retry = 3
+	o.retry, o.goBackN = 3, true
 	p := newPair(t, o)
 	p.sendsOf(qp.OpSend, 1)
 	p.a.drain()
@@ -178,7 +178,9 @@ func TestLostProbe(t *testing.T) {
 // out before anything was known of them is repeated only as far as they reach.
 func TestCreditsOfRepeatedPackets(t *testing.T) {
 	for credits, want := range map[int]int{0: 1, 2: 3, 8: 5} {
-		p := newPair(t, defaults())
+		o := defaults()
+		o.goBackN = true
+		p := newPair(t, o)
 		p.sendsOf(qp.OpSend, 6)
 		require.Len(t, p.a.drain(), 6)
 		p.a.recv(granted(100, 1, credits))

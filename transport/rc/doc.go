@@ -11,9 +11,9 @@
 //   - [Machine.Advance] does what is due; [Machine.Deadline] says when that is.
 //
 // There is no goroutine, channel, timer, lock or system call here, and nothing is
-// allocated once the queue pair is connected. The machine belongs to one shard,
-// whose lock its caller holds. The rings of work queue elements belong to package
-// qp.
+// allocated once the queue pair is connected, but what a [ReorderPool] takes until it
+// has enough. The machine belongs to one shard, whose lock its caller holds. The rings
+// of work queue elements belong to package qp.
 //
 // # Where to find a rule
 //
@@ -22,7 +22,10 @@
 //	local.go      binding and invalidating memory windows (10.6.5.1, 10.8.3.3)
 //	completer.go  acknowledgements, READ data, atomic results, NAKs (9.7.5, 9.9.2)
 //	recovery.go   going back, timeouts, RNR waits, retry counts (9.7.5.2, 9.7.6)
+//	repair.go     sending only again what a peer misses that keeps the rest
+//	roundtrip.go  the measured round trip, and what is overdue by it
 //	responder.go  requests in the order of IBTA's checks, a loop over named steps (9.7.4, 9.9.3)
+//	reorder.go    requests that come before their turn; reorderpool.go their memory
 //	execute.go    what a request does to memory and to the receive queue
 //	replay.go     READ and atomic answers, their resources, duplicates (9.4.4, 9.4.5, 9.7.4)
 //	memory.go     the pieces of local buffers
@@ -38,6 +41,8 @@
 // At most one cumulative ACK per turn. A SEND longer than the posted receive is
 // refused with NAK invalid request. A READ restarted in its middle is answered
 // with First/Only again. A gap inside READ data is repaired at once, without
-// waiting for the timeout. One NAK follows a not-ready receiver, not two.
+// waiting for the timeout. One NAK follows a not-ready receiver, not two. What came
+// behind a gap is acknowledged with what fills it; after the first loss the missing
+// packet comes alone, and after others nothing else comes again.
 // Acknowledgements tell of no credits, unless the queue pair was made to count them.
 package rc

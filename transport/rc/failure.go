@@ -98,6 +98,7 @@ func (m *Machine) flush() {
 		m.failRecv(cq.StatusFlushed, transport.RuleFlushed)
 	}
 	m.requester.idle()
+	m.reorder.clear()
 	m.message, m.recvInUse = noMessage, false
 	m.announceLast()
 }

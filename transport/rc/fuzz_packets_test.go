@@ -1,6 +1,8 @@
 package rc_test
 
 import (
+	"bytes"
+
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/qp"
 )
@@ -76,7 +78,7 @@ func fitRequest(p *bth.Packet) {
 	default:
 		p.RETH.Len = uint32(n)
 	}
-	p.Payload[0] = make([]byte, n)
+	p.Payload[0] = bytes.Repeat([]byte{byte(p.PSN) | 1}, n)
 	p.Atomic.VA &^= 7
 }
 

@@ -29,13 +29,16 @@ import (
 //   - while there is work in RTS there is a deadline, so that it ends;
 //   - a packet makes the machine send a bounded number of packets, all well formed
 //     and to the peer;
-//   - acknowledgements name PSNs that were received, requests PSNs in order.
+//   - acknowledgements name PSNs that were received, requests PSNs in order;
+//   - what is held for its turn changes no memory, stays within its pool, and is given
+//     up in ERR.
 
 const (
 	fuzzMTU    = 256
 	fuzzRegion = 4096
 	fuzzGuard  = 512
 	fuzzDepth  = 16
+	fuzzPool   = 8 << 10 // bytes for held requests: a dozen of them, or fewer
 	// A READ may bring the whole region, and a duplicate may bring it again.
 	fuzzPacketsPerStep = 2 * qp.MaxRdAtomic * fuzzRegion / fuzzMTU
 )
@@ -50,6 +53,8 @@ type subject struct {
 	table    *mr.Table
 	memory   []byte // guard, region, guard
 	region   *mr.Region
+	pool     *rc.ReorderPool
+	before   []byte     // the region before the packet in hand
 	window   *mr.Window // on the region, bound and invalidated by the scripts
 	posted   [2]uint64  // work posted to the send and the receive queue …
 	finished [2]uint64  // … and completed
@@ -69,7 +74,8 @@ func newSubject(shares bool) *subject {
 	r := rand.New(rand.NewPCG(1, 2))
 	s := &subject{
 		sq: qp.NewSendQueue(fuzzDepth, 2, 64), rq: qp.NewRecvQueue(fuzzDepth, 2), table: mr.NewTable(r.Uint64),
-		memory: make([]byte, fuzzGuard+fuzzRegion+fuzzGuard),
+		memory: make([]byte, fuzzGuard+fuzzRegion+fuzzGuard), before: make([]byte, fuzzRegion),
+		pool: rc.NewReorderPool(fuzzPool),
 	}
 	region := s.memory[fuzzGuard:][:fuzzRegion:fuzzRegion]
 	var err error
@@ -79,7 +85,7 @@ func newSubject(shares bool) *subject {
 	if s.window, err = s.table.AllocWindow(pd); err != nil {
 		panic(err)
 	}
-	cfg := rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2}
+	cfg := rc.Config{QPN: 0x11, PD: pd, MaxSGE: 2, Reorder: s.pool}
 	if shares {
 		s.shared = qp.NewSharedRecvQueue(fuzzDepth, 2)
 		s.rq, cfg.SharedRecv, cfg.Credits = nil, s.shared, true
@@ -146,6 +152,9 @@ func (s *subject) check() {
 	}
 	if s.m.State() == qp.StateRTS && s.sq.Len() > 0 && s.m.Deadline() == clock.Never {
 		panic(fmt.Sprintf("%d works wait for nothing: %s", s.sq.Len(), s.m.Why()))
+	}
+	if s.pool.Used() > fuzzPool || s.m.State() == qp.StateErr && s.pool.Used() > 0 {
+		panic(fmt.Sprintf("%d bytes are held in %s", s.pool.Used(), s.m.State()))
 	}
 	if s.m.State() == qp.StateErr {
 		s.m.Posted()
@@ -218,7 +227,11 @@ func (s *subject) step(r *script, next func(*script) *bth.Packet) {
 	default:
 		p := next(r)
 		psn, n, reth := p.PSN, p.PayloadLen(), p.RETH.Len
+		copy(s.before, s.region.Bytes())
 		v := s.m.Receive(s.now, p)
+		if v.Action == transport.Held && !bytes.Equal(s.before, s.region.Bytes()) {
+			panic("a request was placed before its turn")
+		}
 		s.learn(v, psn, n, reth)
 	}
 }
@@ -233,7 +246,7 @@ func (s *subject) learn(v transport.Verdict, psn bth.PSN, n int, reth uint32) {
 		s.got = 0
 		s.expected = psn.Add(1)
 	case v.Action == transport.Executed:
-		s.expected = psn.Add(max(1, (reth+fuzzMTU-1)/fuzzMTU))
+		s.expected = psn.Add(max(1, (reth+fuzzMTU-1)/fuzzMTU) + uint32(v.Behind))
 	}
 }
 

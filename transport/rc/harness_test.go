@@ -131,6 +131,7 @@ type options struct {
 	retry, rnr          uint8
 	initiator, response int
 	psnA, psnB          bth.PSN
+	goBackN             bool // of A
 }
 
 func defaults() options {
@@ -268,7 +269,8 @@ type pair struct {
 func newPair(t *testing.T, o options, opts ...func(*rc.Config)) *pair {
 	t.Helper()
 	p := &pair{t: t}
-	p.a, p.b = newHost(t, "A", 0x11, &p.now), newHost(t, "B", 0x22, &p.now, opts...)
+	p.a = newHost(t, "A", 0x11, &p.now, func(c *rc.Config) { c.GoBackN = o.goBackN })
+	p.b = newHost(t, "B", 0x22, &p.now, opts...)
 	p.a.connect(0x22, o.psnA, o.psnB, o)
 	p.b.connect(0x11, o.psnB, o.psnA, o)
 	return p

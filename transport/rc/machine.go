@@ -22,6 +22,13 @@ type Config struct {
 	// Credits has acknowledgements tell the peer how many receives are posted, and
 	// the requester expect the same of the peer from the start.
 	Credits bool
+
+	// Reorder is where the responder holds requests that come before their turn. nil:
+	// it drops them, as most responders do.
+	Reorder *ReorderPool
+	// GoBackN has the requester repeat everything from a gap on, whatever the peer has
+	// of it, instead of finding out.
+	GoBackN bool
 }
 
 // Sink takes completions, in the order of the queue, and events. It is called from
@@ -61,6 +68,7 @@ type Machine struct {
 	requester
 	responder
 	receives
+	reorder reorderBuffer
 
 	failure Failure
 	failed  bool // failure is set
@@ -79,6 +87,7 @@ type Machine struct {
 func New(cfg Config, sq *qp.SendQueue, rq *qp.RecvQueue, mem mr.Memory, cc congestion.Controller, sink Sink) *Machine {
 	m := &Machine{cfg: cfg, sq: sq, mem: mem, cc: cc, sink: sink}
 	m.own = rq
+	m.reorder.pool = cfg.Reorder
 	if cfg.SharedRecv != nil {
 		m.share(cfg.SharedRecv)
 	}
@@ -189,6 +198,7 @@ func (m *Machine) reset() {
 	m.failed = false
 	m.requester.idle()
 	m.responder.idle()
+	m.reorder.clear()
 }
 
 // Posted tells that work was posted. In ERR it is flushed at once; otherwise Next

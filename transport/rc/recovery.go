@@ -31,10 +31,11 @@ func (r *recovery) reload(a *qp.Attr) {
 
 // Deadline is when Advance has something to do.
 func (m *Machine) Deadline() clock.Time {
-	return clock.Earliest(clock.Earliest(m.timer, m.rnrUntil), m.cc.Deadline())
+	return clock.Earliest(min(m.timer, m.overdue), clock.Earliest(m.rnrUntil, m.cc.Deadline()))
 }
 
-// Advance does what is due: the end of an RNR wait, an acknowledgement timeout.
+// Advance does what is due: the end of an RNR wait, an acknowledgement timeout, or an
+// answer that is overdue.
 func (m *Machine) Advance(now clock.Time) {
 	if m.cc.Deadline() <= now {
 		m.cc.Advance(now)
@@ -42,8 +43,11 @@ func (m *Machine) Advance(now clock.Time) {
 	if m.rnrUntil <= now {
 		m.rnrUntil = clock.Never
 	}
-	if m.timer <= now {
+	switch {
+	case m.timer <= now:
 		m.timeout(now)
+	case m.overdue <= now:
+		m.hurry(now)
 	}
 }
 
@@ -59,8 +63,10 @@ func (m *Machine) timeout(now clock.Time) {
 	m.lost(now, transport.CauseTimeout)
 }
 
-// retry goes back because of a NAK, spoken or implied.
-func (m *Machine) retry(now clock.Time, why transport.Cause, rule transport.Rule) transport.Verdict {
+// retry sends again because of a NAK, spoken or implied; again says what.
+func (m *Machine) retry(
+	now clock.Time, why transport.Cause, rule transport.Rule, again func(*Machine, clock.Time, transport.Cause),
+) transport.Verdict {
 	v := transport.Verdict{Action: transport.Advanced, Rule: rule, PSN: m.unacked}
 	switch {
 	case m.goneBack || m.rnrUntil != clock.Never:
@@ -71,7 +77,7 @@ func (m *Machine) retry(now clock.Time, why transport.Cause, rule transport.Rule
 		m.fail(cq.StatusRetryExceeded, v)
 	default:
 		m.retries--
-		m.lost(now, why)
+		again(m, now, why)
 	}
 	return v
 }
@@ -88,7 +94,10 @@ func (m *Machine) goBack(why transport.Cause) {
 	m.next, m.cursor = m.unacked, m.sq.Head()
 	m.why = why
 	m.goneBack = true
-	m.timer = clock.Never
+	m.phase = onward
+	m.timing = false
+	m.lossy = m.lossy || why != transport.CauseRNR
+	m.timer, m.overdue = clock.Never, clock.Never
 }
 
 // wait begins an RNR wait (9.7.5.2.8). The encoded time is a lower bound; neither
@@ -106,7 +115,11 @@ func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
 	case m.attr.RNRRetry != retryForever:
 		m.rnrRetries--
 	}
-	m.goBack(transport.CauseRNR)
+	if m.keeps {
+		m.resend(transport.CauseRNR, mending, 1)
+	} else {
+		m.goBack(transport.CauseRNR)
+	}
 	m.rnrUntil = now.Add(bth.RNRDelay(p.AETH.Syndrome.Value()))
 	m.stats.RNRWaits++
 	return v
@@ -117,12 +130,14 @@ func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
 func (m *Machine) progressed(now clock.Time, packets int) {
 	m.reload(&m.attr)
 	m.goneBack = false
-	m.timer = clock.Never
-	m.cc.Acked(now, packets, 0)
+	m.timer, m.overdue = clock.Never, clock.Never
+	m.expiries = 0
+	m.cc.Acked(now, packets, m.sample(now, m.unacked))
 	if m.next.Before(m.unacked) {
 		// What was to be sent again has arrived after all.
 		m.next, m.cursor = m.unacked, m.sq.Head()
 	}
+	m.learn(now)
 	if m.unacked != m.next {
 		m.startTimer(now)
 	}
@@ -133,4 +148,5 @@ func (m *Machine) startTimer(now clock.Time) {
 	if t := ackTimeout(m.attr.Timeout); t != 0 && m.timer == clock.Never {
 		m.timer = now.Add(t)
 	}
+	m.startEarlyTimer(now)
 }

@@ -31,6 +31,8 @@ type requester struct {
 	result [mr.AtomicSize]byte // scratch for an atomic's answer
 
 	recovery
+	repair
+	roundTrip
 	credits
 }
 
@@ -38,6 +40,7 @@ type requester struct {
 func (r *requester) idle() {
 	*r = requester{blocked: transport.BlockedState}
 	r.recovery.idle()
+	r.overdue = clock.Never
 }
 
 // start enters RTS with the first PSN and the index of the first WQE.
@@ -45,6 +48,7 @@ func (r *requester) start(a *qp.Attr, head uint32) {
 	psn := a.SQPSN
 	*r = requester{unacked: psn, next: psn, sentTo: psn, cursor: head, numbered: head}
 	r.recovery.idle()
+	r.overdue = clock.Never
 	r.recovery.reload(a)
 }
 
@@ -54,8 +58,8 @@ func (m *Machine) Why() transport.Blocked { return m.blocked }
 // request commits the next request packet.
 func (m *Machine) request(now clock.Time, o *Out) bool {
 	w := m.sendable(now)
-	for w != nil && w.Op.Local() {
-		if !m.runLocal(w) {
+	for w != nil && (w.Op.Local() || m.passes(now, w)) {
+		if w.Op.Local() && !m.runLocal(w) {
 			return false
 		}
 		w = m.sendable(now)
@@ -115,6 +119,8 @@ func (m *Machine) holdup(now clock.Time) transport.Blocked {
 		return transport.BlockedDrain
 	case m.rnrUntil != clock.Never:
 		return transport.BlockedRNR
+	case m.probed():
+		return transport.BlockedProbe
 	}
 	w := m.sq.At(m.cursor)
 	if b := m.mayStart(w); b != transport.NotBlocked || w.Op.Local() {
@@ -158,10 +164,20 @@ func (m *Machine) windowed(now clock.Time, w *qp.SendWQE) transport.Blocked {
 	if inflight+need > bth.PSNWindow {
 		return transport.BlockedWindow
 	}
-	if m.cc.NextSend(now, inflight+need-1, m.attr.PathMTU) > now {
+	if !m.mayFollow(now, inflight+need-1) {
 		return transport.BlockedWindow
 	}
 	return transport.NotBlocked
+}
+
+// mayFollow applies the congestion window to a packet behind inflight others. While the
+// peer holds what came behind a gap, that is no longer in the network, but is not
+// acknowledged either: so that one gap does not stop everything, twice as much may be.
+func (m *Machine) mayFollow(now clock.Time, inflight int) bool {
+	if m.phase == mended && m.keeps {
+		inflight /= 2
+	}
+	return m.cc.NextSend(now, inflight, m.attr.PathMTU) <= now
 }
 
 // started reports whether the WQE at an index of the ring has its PSNs.
@@ -184,8 +200,7 @@ func (m *Machine) number(w *qp.SendWQE) {
 // closesWindow reports whether nothing may follow the packet at next until an
 // acknowledgement arrives; so it has to ask for one.
 func (m *Machine) closesWindow(now clock.Time) bool {
-	inflight := int(m.next.Diff(m.unacked)) + 1
-	return m.cc.NextSend(now, inflight, m.attr.PathMTU) > now
+	return !m.mayFollow(now, int(m.next.Diff(m.unacked))+1)
 }
 
 // sent moves on behind the packet just built.
@@ -197,6 +212,9 @@ func (m *Machine) sent(now clock.Time, w *qp.SendWQE, o *Out) {
 	}
 	if m.pkt.AckReq {
 		m.silent = 0
+		if !m.goneBack && m.phase == onward {
+			m.measure(now, o.PSN)
+		}
 	} else {
 		m.silent++
 	}
@@ -208,6 +226,9 @@ func (m *Machine) sent(now clock.Time, w *qp.SendWQE, o *Out) {
 	}
 	m.cc.Sent(now, o.Len)
 	m.startTimer(now)
+	if m.phase.repeats() {
+		m.resent()
+	}
 }
 
 // cause is why the packet at next is sent.

@@ -59,6 +59,9 @@ func (m *Machine) respond(p *bth.Packet) transport.Verdict {
 		return v
 	}
 	v := m.judge(p)
+	if m.reorder.first != nil && v.Action == transport.Executed {
+		v = m.resume(v)
+	}
 	m.target = mr.Span{} // no reference to the user's memory outlives the packet
 	return v
 }
@@ -84,7 +87,7 @@ var requestChecks = [...]func(*Machine, *bth.Packet) transport.Rule{
 }
 
 // checkPSN separates the expected request from duplicates and from those behind a
-// gap (9.7.4.1.2, 9.7.5.2.1). A gap is reported once, until the missing one comes.
+// gap (9.7.4.1.2).
 func (m *Machine) checkPSN(p *bth.Packet) (transport.Verdict, bool) {
 	d := p.PSN.Diff(m.expected)
 	switch {
@@ -92,13 +95,8 @@ func (m *Machine) checkPSN(p *bth.Packet) (transport.Verdict, bool) {
 		return transport.Verdict{}, false
 	case d < 0:
 		return m.duplicate(p), true
-	case m.gapReported:
-		return transport.Verdict{Action: transport.Dropped, Rule: transport.RuleGapAgain, PSN: m.expected}, true
 	}
-	m.gapReported = true
-	m.nak = pendingNAK{bth.NAKSequence, m.expected, transport.CauseNAKSequence}
-	m.stats.Gaps++
-	return transport.Verdict{Action: transport.Refused, Rule: transport.RuleGap, PSN: m.expected}, true
+	return m.early(p), true
 }
 
 // checkSequence holds the opcode against the message under way (9.7.4.1.3).

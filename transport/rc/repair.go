@@ -1,0 +1,189 @@
+package rc
+
+import (
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// After a gap a peer may have dropped what came behind it, as most do, or kept it. The
+// requester finds out: it sends the missing packet alone and waits for the answer. If
+// that acknowledges more, the peer keeps, and from then on only what is missing is sent
+// again: that packet, and then what was never sent. If not, all is sent again from
+// there on (go-back-N), and the question is put at rarer and rarer losses.
+//
+// A NAK names one gap, and the next one comes when that is filled. So that a burst of
+// losses takes not as many round trips as it has packets, each gap that begins where
+// the last one ended has twice as many packets sent again.
+
+// longestRun is the most packets that are sent again for one NAK.
+const longestRun = 16
+
+// repair is what the requester knows of its peer, and how far a retransmission is.
+type repair struct {
+	keeps   bool   // the peer keeps what comes behind a gap
+	losses  uint32 // gaps reported while it was not known to
+	phase   phase
+	run     uint32  // packets sent again for the present gap
+	runEnd  bth.PSN // the PSN behind them
+	hadSent bth.PSN // sentTo when the gap was reported
+}
+
+// phase is what kind of retransmission is under way.
+type phase uint8
+
+const (
+	onward    phase = iota // none, or everything from a PSN on
+	probing                // a run, and then an answer is waited for
+	mending                // a run, and then what was never sent
+	rereading              // READs and atomics, and then what was never sent
+	mended                 // as mending, and the run was sent
+	reread                 // as rereading, and those were sent
+)
+
+// repeats reports whether what is sent next is part of a run.
+func (p phase) repeats() bool { return p >= probing && p <= rereading }
+
+// recover decides what is sent again after a NAK.
+func (m *Machine) recover(now clock.Time, why transport.Cause) {
+	switch {
+	case m.cfg.GoBackN:
+		m.lost(now, why)
+	case m.keeps:
+		m.mend(now, why)
+	case m.probes():
+		m.resend(why, probing, 1)
+	default:
+		m.lost(now, why)
+	}
+}
+
+// probes reports whether this loss, of a peer that is not known to keep, is one at which
+// to find out: the first, the second, the fourth …
+func (r *repair) probes() bool {
+	r.losses++
+	return r.losses&(r.losses-1) == 0
+}
+
+// mend sends the oldest unacknowledged packet again, or a run of them if gaps follow
+// on each other. A gap longer than all runs together has everything sent again: the
+// peer keeps no more.
+func (m *Machine) mend(now clock.Time, why transport.Cause) {
+	run := uint32(1)
+	if m.phase == mended && m.unacked == m.runEnd {
+		run = 2 * m.run
+	}
+	if run > longestRun {
+		m.keeps, m.losses = false, 0
+		m.lost(now, why)
+		return
+	}
+	m.cc.Hole(now, int(run))
+	m.resend(why, mending, run)
+}
+
+// resend goes back to send a run of packets again.
+func (m *Machine) resend(why transport.Cause, p phase, run uint32) {
+	m.goBack(why)
+	m.phase, m.run, m.hadSent = p, run, m.sentTo
+	m.runEnd = m.unacked.Add(min(run, uint32(m.sentTo.Diff(m.unacked))))
+}
+
+// closesRun reports whether the packet at next is the last one of a run, and so has to
+// be acknowledged.
+func (m *Machine) closesRun() bool {
+	return (m.phase == probing || m.phase == mending) && m.next.Add(1) == m.runEnd
+}
+
+// probed reports whether the answer to a probe has to come first.
+func (m *Machine) probed() bool { return m.phase == probing && !m.next.Before(m.runEnd) }
+
+// resent tells that a packet of a run was sent, or passed over. A READ request takes more
+// PSNs than one.
+func (m *Machine) resent() {
+	if m.next.Before(m.runEnd) {
+		return
+	}
+	m.runEnd = m.next
+	switch m.phase {
+	case mending:
+		m.skipAhead(mended)
+	case rereading:
+		m.skipAhead(reread)
+	default: // the answer to a probe comes first
+	}
+}
+
+// skipAhead makes what was never sent the next to be sent.
+func (m *Machine) skipAhead(p phase) {
+	m.phase = p
+	m.next, m.cursor = m.sentTo, m.numbered
+	if i := m.numbered - 1; m.numbered != m.sq.Head() && !m.sentTo.After(m.sq.At(i).Last) {
+		m.cursor = i
+	}
+}
+
+// learn draws conclusions when what was sent again is acknowledged.
+func (m *Machine) learn(now clock.Time) {
+	if m.phase == reread {
+		m.phase = onward
+	}
+	if m.phase == onward || m.unacked.Before(m.runEnd) {
+		return
+	}
+	switch more := m.unacked.After(m.runEnd); {
+	case m.phase == rereading:
+		m.skipAhead(onward)
+	case m.phase == mending:
+		m.skipAhead(mended) // it has arrived after all
+	case m.phase == mended:
+		if more {
+			m.phase = onward
+		}
+	case more: // the answer to a probe
+		m.keeps, m.losses = true, 0
+		m.cc.Hole(now, 1)
+		m.skipAhead(onward)
+	default: // that packet alone
+		m.cc.Lost(now)
+		m.phase = onward
+	}
+}
+
+// mendOn goes on mending when an acknowledgement ends where the run did: what was sent
+// before is missing there too. It comes instead of a NAK if nothing behind arrived.
+func (m *Machine) mendOn(now clock.Time) {
+	switch {
+	case m.phase != mended || m.unacked != m.runEnd || !m.runEnd.Before(m.hadSent):
+	case m.keeps:
+		m.mend(now, m.why)
+	default:
+		m.goBack(m.why)
+	}
+}
+
+// rereads sends only READs and atomics again, and whatever else there is goes on from
+// where it was: their answers were lost, but the peer has executed what came after, or
+// it could not have answered that (9.7.5.1.2). A NAK may still tell of a gap behind.
+func (m *Machine) rereads(now clock.Time, why transport.Cause) {
+	m.lost(now, why)
+	if m.cfg.GoBackN {
+		return
+	}
+	m.phase, m.runEnd = rereading, m.sentTo
+	m.goneBack = false
+}
+
+// passes passes over a SEND or WRITE that was sent, if only READs and atomics are sent
+// again.
+func (m *Machine) passes(now clock.Time, w *qp.SendWQE) bool {
+	if m.phase != rereading || w.Op.Reads() {
+		return false
+	}
+	m.next = w.Last.Add(1)
+	m.cursor++
+	m.resent()
+	m.startTimer(now)
+	return true
+}

@@ -1,0 +1,87 @@
+package rc
+
+import (
+	"time"
+
+	"github.com/rocinante-rdma/roce/bth"
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/transport"
+)
+
+// A peer that keeps what comes behind a gap says so once. If what fills the gap is lost
+// again, or nothing came behind it, only a timer helps; and the acknowledgement timeout
+// is long, for it must fit peers that take their time. So the round trip is measured
+// (RFC 6298), and what is overdue is sent again early. That is no retry: it counts
+// none, and the acknowledgement timer runs on.
+
+// granularity is the least variation of the round trip that is assumed, as RFC 9002,
+// 6.1.2 recommends: schedulers delay an answer by as much.
+const granularity = time.Millisecond
+
+// roundTrip measures one packet at a time, and none while anything is sent again: its
+// answer would be ambiguous (Karn's algorithm).
+type roundTrip struct {
+	smoothed, variation time.Duration // smoothed 0: not measured yet
+
+	timing bool
+	timed  bth.PSN
+	sentAt clock.Time
+
+	lossy    bool       // something was lost on this connection
+	overdue  clock.Time // when the oldest unacknowledged packet is sent again; Never: not running
+	expiries uint       // since something was acknowledged
+}
+
+// measure begins a measurement with a packet that has to be answered.
+func (r *roundTrip) measure(now clock.Time, psn bth.PSN) {
+	if !r.timing {
+		r.timing, r.timed, r.sentAt = true, psn, now
+	}
+}
+
+// sample ends the measurement if everything before psn is acknowledged, and returns the
+// round trip, or 0.
+func (r *roundTrip) sample(now clock.Time, psn bth.PSN) time.Duration {
+	if !r.timing || !r.timed.Before(psn) {
+		return 0
+	}
+	r.timing = false
+	rtt := max(now.Sub(r.sentAt), 1)
+	if r.smoothed == 0 {
+		r.smoothed, r.variation = rtt, rtt/2
+	} else {
+		r.variation += ((r.smoothed - rtt).Abs() - r.variation) / 4
+		r.smoothed += (rtt - r.smoothed) / 8
+	}
+	return rtt
+}
+
+// patience is how long an answer may take before it is overdue, twice as long each time.
+func (r *roundTrip) patience() time.Duration {
+	return (r.smoothed + max(4*r.variation, granularity)) << min(r.expiries, 10)
+}
+
+// startEarlyTimer starts the timer for what is overdue, if it is not running. While
+// nothing was ever lost it is not worth a packet that some scheduler was late.
+func (m *Machine) startEarlyTimer(now clock.Time) {
+	timeout := ackTimeout(m.attr.Timeout)
+	if m.overdue == clock.Never && m.lossy && m.smoothed != 0 && timeout != 0 && !m.cfg.GoBackN {
+		m.overdue = now.Add(min(m.patience(), timeout))
+	}
+}
+
+// hurry sends the oldest unacknowledged packet again, for its answer is overdue. What
+// is being sent again anyhow begins anew, and a probe without an answer is no answer.
+func (m *Machine) hurry(now clock.Time) {
+	timer := m.timer
+	m.expiries++
+	switch {
+	case m.phase == probing:
+		m.lost(now, transport.CauseOverdue)
+	case m.phase == onward && m.next.Before(m.sentTo):
+		m.goBack(transport.CauseOverdue)
+	default:
+		m.resend(transport.CauseOverdue, mending, 1)
+	}
+	m.timer = timer
+}
