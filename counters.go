@@ -146,7 +146,12 @@ var counterTable = [NumCounters]struct {
 	CounterRDMARecvs: {"rdma_recvs", Responder, "completions", "of receives, successful",
 		func(c *engine.Counters) uint64 { return c.RecvDone[cq.StatusSuccess] }},
 	CounterOutOfSequence: {"out_of_sequence", Responder, "packets", "came while one before them was missing",
-		func(c *engine.Counters) uint64 { return c.ByRule[transport.RuleGap] + c.ByRule[transport.RuleGapAgain] }},
+		func(c *engine.Counters) (n uint64) {
+			for _, m := range c.ByRule[transport.RuleGap:transport.RuleFilled] {
+				n += m
+			}
+			return n
+		}},
 	CounterOutOfSeqRequest: {"out_of_seq_request", Responder, "gaps", "noticed, and told to the peer by a NAK",
 		func(c *engine.Counters) uint64 { return c.QPs.Gaps }},
 	CounterDuplicateRequest: {"duplicate_request", Responder, "packets", "of requests that had been carried out before",

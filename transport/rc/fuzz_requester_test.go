@@ -198,6 +198,7 @@ func (t *talk) post(r *script) {
 	if wr.Op.ConsumesRecv() {
 		t.messages = append(t.messages, wr)
 	}
+	t.asker.m.Posted()
 }
 
 func (t *talk) postRecv() {
