@@ -33,14 +33,6 @@ type churnCounts struct {
 	stats                                   roce.QPStats
 }
 
-func (c *churnCounts) add(n *churnCounts) {
-	c.connections += n.connections
-	c.abrupt += n.abrupt
-	c.rounds += n.rounds
-	c.operations += n.operations
-	addStats(&c.stats, n.stats)
-}
-
 // Kinds of operations, one of each at most in a round and direction.
 const (
 	churnWrite = 1 << iota

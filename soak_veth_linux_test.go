@@ -80,6 +80,14 @@ type vethStage struct {
 	met churnCounts
 }
 
+func (c *churnCounts) add(n *churnCounts) {
+	c.connections += n.connections
+	c.abrupt += n.abrupt
+	c.rounds += n.rounds
+	c.operations += n.operations
+	addStats(&c.stats, n.stats)
+}
+
 // runVethStage returns what happened, and keeps nothing.
 func runVethStage(t *testing.T, w *testwire.Wire, open func(*netns.Host) (link.Link, error), seed uint64, length time.Duration) churnCounts {
 	t.Helper()
