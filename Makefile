@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -o pipefail -ec
 .DEFAULT_GOAL := help
 .PHONY: help test check deps fmt format vet lint tidy unit race cross bench-once bench perf bpf \
-	fuzz-short fuzz-long soak-full runs interop interop-full chroot-test clean
+	fuzz-short fuzz-long model-long soak-full runs interop interop-full chroot-test clean
 
 # Inputs per fuzz target: of Go's fuzzer in fuzz-short, of the counted driver
 # (internal/fuzzing) in fuzz-long.
@@ -88,6 +88,10 @@ interop-full: ## the whole matrix of interop: every kernel, MTU and operation
 fuzz-long: ## go on fuzzing where the ledger ends, FUZZ_LONG new inputs each, and log it
 	@export ROCE_LEDGER=1 ROCE_FUZZ_N=$(FUZZ_LONG); \
 	p=$$($(packages)); go test -json -count=1 -timeout 0 -run '^TestDrive' $$p | $(report)
+
+model-long: ## ten million new operations of the model test, logged in the ledger
+	@export ROCE_FULL=1 ROCE_LEDGER=1; \
+	go test -json -count=1 -timeout 0 -run '^TestModel$$' ./transport/rc | $(report)
 
 soak-full: ## the long form of the soak tests, logged in the ledger
 	@export ROCE_FULL=1 ROCE_LEDGER=1; \

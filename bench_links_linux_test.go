@@ -8,7 +8,7 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/raw"
 	"github.com/rocinante-rdma/roce/link/udp"
@@ -53,7 +53,7 @@ func BenchmarkLinks(b *testing.B) {
 // newVethPair is two devices in namespaces of their own, connected.
 func newVethPair(b *testing.B, open func(*netns.Host) (link.Link, error), size, depth int, opts ...roce.ConnectOption) (x, y *end) {
 	b.Helper()
-	street := newBenchStreet(b)
+	street := netnstest.NewStreet(b, roomy)
 	openEnd := func(h *netns.Host) *end {
 		var l link.Link
 		require.NoError(b, h.Do(func() (err error) { l, err = open(h); return err }))
@@ -68,16 +68,9 @@ func newVethPair(b *testing.B, open func(*netns.Host) (link.Link, error), size, 
 // newVethPlaces is where the baselines open their sockets.
 func newVethPlaces(b *testing.B) (one, two place) {
 	b.Helper()
-	street := newBenchStreet(b)
+	street := netnstest.NewStreet(b, roomy)
 	return place{street.A.Do, street.A.IPv4}, place{street.B.Do, street.B.IPv4}
 }
 
-// newBenchStreet is a veth pair with room for packets of 4 KiB.
-func newBenchStreet(b *testing.B) *netns.Street {
-	b.Helper()
-	testenv.Need(b, testenv.Netns)
-	street, err := netns.NewStreet(netns.Options{MTU: 4200})
-	require.NoError(b, err)
-	b.Cleanup(func() { require.NoError(b, street.Close()) })
-	return street
-}
+// roomy are streets with room for packets of 4 KiB.
+var roomy = netns.Options{MTU: 4200}

@@ -15,7 +15,8 @@ import (
 // compares them.
 type CounterID uint8
 
-// What both sides of a connection count.
+// The counters: first those of both sides of a connection, then those of the requester,
+// which sends requests, and of the responder, which carries them out.
 const (
 	CounterRxPackets CounterID = iota
 	CounterTxPackets
@@ -23,11 +24,8 @@ const (
 	CounterTxBytes
 	CounterRxDropped
 	CounterRxICRCEncapsulated
-)
 
-// What the requester counts: the side that sends requests.
-const (
-	CounterTxRetransmits CounterID = iota + CounterRxICRCEncapsulated + 1
+	CounterTxRetransmits
 	CounterPacketSeqErr
 	CounterImpliedNAKSeqErr
 	CounterRNRNAKRetryErr
@@ -40,11 +38,8 @@ const (
 	CounterReqCQEError
 	CounterReqCQEFlushError
 	CounterRPCNPHandled
-)
 
-// What the responder counts: the side that carries requests out.
-const (
-	CounterRxWriteRequests CounterID = iota + CounterRPCNPHandled + 1
+	CounterRxWriteRequests
 	CounterRxReadRequests
 	CounterRxAtomicRequests
 	CounterRDMARecvs

@@ -165,7 +165,7 @@ func TestReceiverThatIsNeverReady(t *testing.T) {
 }
 
 // Answers at random from the peer itself, the right PSNs among them, to work of every
-// kind. Whatever he makes of it, all work completes once, in order; and he can end his own
+// kind. Whatever comes of it, all work completes once, in order; and the peer can end its own
 // connection only.
 func TestGarbageAnswers(t *testing.T) {
 	seed := testenv.Seed(t)

@@ -221,8 +221,8 @@ func (s *siege) makeAll() error {
 	if _, err := pd.AllocMW(); err != nil {
 		return err
 	}
-	him := roce.Info{GID: enemyAddr, QPN: enemyQPN, PSN: 1, MTU: siegeMTU, RdAtomic: 1}
-	if err := qp.Connect(him); err != nil {
+	peer := roce.Info{GID: enemyAddr, QPN: enemyQPN, PSN: 1, MTU: siegeMTU, RdAtomic: 1}
+	if err := qp.Connect(peer); err != nil {
 		return err
 	}
 	if _, err := qp.PostSend(roce.SendWR{Op: roce.OpWrite, SGE: region.SGE(0, 64)}); err != nil {

@@ -44,7 +44,7 @@ func repeated(n int, p packet) (packets []packet) {
 	return packets
 }
 
-// ask is a request of the enemy's at a distance from his first PSN.
+// ask is a request of the enemy's at a distance from its first PSN.
 func (s *siege) ask(op bth.Opcode, off int, opts ...bthtest.Option) packet {
 	opts = append([]bthtest.Option{bthtest.PSN(enemyPSN.Add(uint32(off))), bthtest.AckReq}, opts...)
 	return s.forged(op, opts...)
@@ -182,8 +182,8 @@ func TestFloods(t *testing.T) {
 }
 
 // One READ of 1 MiB and a thousand duplicates of it, 16 bytes of question each: the wire
-// bounds what is answered, and the bystander gets his turn behind one full ring each time
-// that he needs it. In the end the enemy has his data, and the connection is whole.
+// bounds what is answered, and the bystander gets its turn behind one full ring each time
+// that it needs one. In the end the enemy has its data, and the connection is whole.
 func TestReadsAskedForAThousandTimes(t *testing.T) {
 	s := newSiege(t)
 	big, err := s.victim.pd.RegMR(make([]byte, 1<<20), roce.AccessRemoteRead)
@@ -222,7 +222,7 @@ func TestReadsAskedForAThousandTimes(t *testing.T) {
 }
 
 // A flood of READs beyond what was agreed ends the enemy's connection with the first that
-// is too many; what he asked for before that is still bounded by it.
+// is too many; what it asked for before that is still bounded by it.
 func TestReadsBeyondTheLimit(t *testing.T) {
 	s := newSiege(t)
 	packets := repeated(200, s.ask(bth.RCReadRequest, 0, s.region(0, bufferSize)))

@@ -20,7 +20,7 @@ import (
 )
 
 // siege is a device under attack. The peer of its queue pair victim is an enemy without
-// a stack: the test makes his packets. A bystander, a queue pair of the same device and
+// a stack: the test makes its packets. A bystander, a queue pair of the same device and
 // PD, works with a friend meanwhile; nothing of the attack may concern the two. A
 // stranger is nobody's peer.
 type siege struct {
@@ -39,7 +39,7 @@ type siege struct {
 
 const (
 	enemyQPN = 0x000e0e
-	enemyPSN = bth.PSN(0xfffff0) // of his first request: the numbers wrap soon
+	enemyPSN = bth.PSN(0xfffff0) // of its first request: the numbers wrap soon
 	siegeMTU = 1024
 
 	bytesPerNanosecond = 10.0 / 8 // of all wires
@@ -117,8 +117,8 @@ func (e *end) second(cfg roce.QPConfig) *end {
 // connect connects the victim to the enemy.
 func (s *siege) connect(opts ...roce.ConnectOption) {
 	s.t.Helper()
-	him := roce.Info{GID: enemyAddr, QPN: enemyQPN, PSN: uint32(enemyPSN), MTU: siegeMTU, RdAtomic: 16}
-	require.NoError(s.t, s.victim.qp.Connect(him, opts...))
+	peer := roce.Info{GID: enemyAddr, QPN: enemyQPN, PSN: uint32(enemyPSN), MTU: siegeMTU, RdAtomic: 16}
+	require.NoError(s.t, s.victim.qp.Connect(peer, opts...))
 }
 
 // revive connects the victim again after an attack that ended the connection.

@@ -140,7 +140,7 @@ func TestRestartedPeer(t *testing.T) {
 			st := s.victim.qp.Stats()
 			require.Zero(t, st.Sends+st.Writes+st.Reads+st.Atomics)
 			for _, p := range s.heard() {
-				require.False(t, p.Opcode.Is(bth.Read|bth.Atomic) && p.Opcode.Is(bth.Response), "%s: nothing is read for him", p.Opcode)
+				require.False(t, p.Opcode.Is(bth.Read|bth.Atomic) && p.Opcode.Is(bth.Response), "%s: nothing is read for it", p.Opcode)
 			}
 			s.business()
 			s.unconcerned()
@@ -209,7 +209,7 @@ func (e *end) lost(op roce.Op, id uint64, flags roce.SendFlags) roce.SendWR {
 	return wr
 }
 
-// Without a timeout nobody waits for ever but by his own wish: closing ends all.
+// Without a timeout work waits for ever, as was asked for, and closing ends it.
 func TestTotalLossWithoutTimeout(t *testing.T) {
 	for name, end := range map[string]func(p *pair) error{
 		"ERR":    func(p *pair) error { return p.a.qp.Modify(roce.QPAttr{State: roce.StateErr}, roce.AttrState) },

@@ -13,16 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
 
 // inHost runs a test on the thread of a host with the interface va.
 func inHost(t *testing.T, mtu int, test func(c Config)) {
 	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{MTU: mtu})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
+	s := netnstest.NewStreet(t, netns.Options{MTU: mtu})
 	require.NoError(t, s.A.Do(func() error {
 		l, err := netlink.LinkByName("va")
 		require.NoError(t, err)

@@ -19,7 +19,7 @@ type Fate struct {
 	Drop       bool
 	Copies     int           // of it that shall arrive besides itself, at once
 	Delay      time.Duration // before it goes on
-	Overtakers int           // later frames of its direction that shall pass before it goes on
+	Overtakers int           // later frames of its direction that shall pass before it goes on; Delay is void then
 	Flipped    int           // bits of the payload that were flipped
 	Mark       bool          // its ECN field shall be CE
 }

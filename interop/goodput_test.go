@@ -32,7 +32,7 @@ func TestGoodput(t *testing.T) {
 	g := guest.BootForTest(t, guest.KernelNewest, guest.Config{Data: guest.OnTap})
 	second := guest.BootForTest(t, guest.KernelNewest, guest.Config{Join: g})
 	b := newBench(t, openLab(t, g, openIn(t, g.Netns(), guest.TapName, openRaw), ""), families[0])
-	ours := b.connect(t, patient14)
+	ours := b.connect(t, usual)
 	from, to := connectKernels(t, b, second)
 	var rows []Row
 	for _, c := range []struct {
@@ -53,8 +53,8 @@ func TestGoodput(t *testing.T) {
 	}
 }
 
-// patient14 is what rdma-core's programs set by default: timeouts of 67 ms.
-var patient14 = settings{timeout: 14, retry: 7, rnrRetry: 7}
+// usual is what rdma-core's programs set by default: timeouts of 67 ms.
+var usual = settings{timeout: 14, retry: 7, rnrRetry: 7}
 
 // goodputMessages is how many are written.
 func goodputMessages() int {
@@ -110,7 +110,7 @@ func connectKernels(t *testing.T, b *bench, other *guest.Guest) (x, y *kernelEnd
 		require.NoError(t, err)
 		t.Cleanup(func() { e.destroy(t) })
 	}
-	s := patient14
+	s := usual
 	for _, e := range [][2]*kernelEnd{{x, y}, {y, x}} {
 		require.NoError(t, e[0].qp.Connect(bounded(t), guest.PeerConnect{
 			QPN: e[1].qp.QPN, PSN: firstPSN, GID: e[1].peer.GID(), MTU: pathMTU,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bpf"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/link"
@@ -90,10 +91,7 @@ func testFallbacks(t *testing.T) {
 	if strings.HasPrefix(kernelRelease(t), "6.1.") {
 		want = fallback{}
 	}
-	street, err := netns.NewStreet(netns.Options{MTU: 9000})
-	require.NoError(t, err)
-	defer street.Close()
-
+	street := netnstest.NewStreet(t, netns.Options{MTU: 9000})
 	r := openIn(t, street.A.Netns, street.A.Interface, openRaw).(*raw.Link)
 	sendBurst(t, r, street.B)
 	require.Equal(t, want.superFrames, r.SuperFrames(), "super-frames over AF_PACKET: %v", r.Counters())

@@ -80,7 +80,7 @@ func (e *ourEnd) completions(t *testing.T, n int) (got []completion) {
 		for _, wc := range wcs[:k] {
 			got = append(got, completion{
 				id: wc.ID, status: wc.Status, opcode: wc.Opcode, bytes: int(wc.ByteLen),
-				imm: wc.Imm, hasImm: wc.Flags&roce.WCFlagImm != 0, inv: uint32(wc.InvalidatedKey), hasInv: wc.Flags&roce.WCFlagInv != 0,
+				imm: wc.Imm, hasImm: wc.Flags&roce.WCFlagImm != 0, inv: wc.InvalidatedKey, hasInv: wc.Flags&roce.WCFlagInv != 0,
 			})
 		}
 	}

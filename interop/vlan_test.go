@@ -14,6 +14,7 @@ import (
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/udp"
@@ -32,9 +33,7 @@ var vlanA, vlanB = netip.MustParseAddr("10.5.0.1"), netip.MustParseAddr("10.5.0.
 // vlanStreet is a street whose both ends have addresses on a VLAN.
 func vlanStreet(t *testing.T, mtu int) *netns.Street {
 	t.Helper()
-	s, err := netns.NewStreet(netns.Options{MTU: mtu})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := netnstest.NewStreet(t, netns.Options{MTU: mtu})
 	for _, end := range []struct {
 		*netns.Host
 		addr netip.Addr

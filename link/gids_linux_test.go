@@ -12,6 +12,7 @@ import (
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/hostnet"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/raw"
@@ -38,7 +39,7 @@ func TestEveryGIDWorks(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 4200)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			for _, h := range []*netns.Host{s.A, s.B} {
 				moveLinkLocal(t, h)
 			}
@@ -112,7 +113,7 @@ func TestWithoutIPv6(t *testing.T) {
 		"xdp": func(h *netns.Host) (link.Link, error) { return xdp.Open(h.Interface) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 4200)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			for _, h := range []*netns.Host{s.A, s.B} {
 				require.NoError(t, h.Do(func() error {
 					return os.WriteFile("/proc/sys/net/ipv6/conf/all/disable_ipv6", []byte("1"), 0)

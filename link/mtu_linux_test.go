@@ -14,6 +14,7 @@ import (
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/transport"
@@ -30,10 +31,7 @@ func TestPathMTUOnTheWire(t *testing.T) {
 	for _, linkMTU := range []int{1500, 4200, 9000} {
 		for _, name := range slices.Sorted(maps.Keys(openers)) {
 			t.Run(fmt.Sprintf("%s, link MTU %d", name, linkMTU), func(t *testing.T) {
-				testenv.Need(t, testenv.Netns)
-				street, err := netns.NewStreet(netns.Options{MTU: linkMTU})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, street.Close()) })
+				street := netnstest.NewStreet(t, netns.Options{MTU: linkMTU})
 				singly(t, street.A)
 				seen := openTap(t, street.B)
 				x, y := newEnd(t, openers[name], street.A), newEnd(t, openers["udp"], street.B)
@@ -167,7 +165,7 @@ func requireCut(t *testing.T, frames []frame, from *netns.Host, linkMTU, mtu, si
 func TestFragmentsAreNoPackets(t *testing.T) {
 	for name, received := range map[string]uint64{"udp": 1, "raw": 0, "xdp": 0} {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 1500)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 1500})
 			x, y := newEnd(t, openers["udp"], s.A), newEnd(t, openers[name], s.B)
 			reconnect(t, x, y, s, 1024)
 			seen := openTap(t, s.B)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -22,7 +23,7 @@ import (
 func TestNoICMPErrorAnswers(t *testing.T) {
 	for _, name := range []string{"raw", "xdp"} {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 4200)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			x, y := connect(t, openers["udp"], openers[name], s)
 			seen, rnd := openTap(t, s.A), rand.New(rand.NewPCG(testenv.Seed(t), 0))
 			writeOne(t, x, y, writeSize, rnd)
@@ -76,7 +77,7 @@ func unreachablePort(f frame) (port uint16, is bool) {
 func TestICMPErrorsHarmNothing(t *testing.T) {
 	for name := range openers {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 4200)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			x, y := connect(t, openers[name], openers["udp"], s)
 			rnd := rand.New(rand.NewPCG(testenv.Seed(t), 0))
 			for code := range byte(16) { // also: host unreachable, fragmentation needed, prohibited

@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 )
 
@@ -38,7 +39,7 @@ func TestXDPOnOneHost(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			h := newStreet(t, 4200).A
+			h := netnstest.NewStreet(t, netns.Options{MTU: 4200}).A
 			x := newEnd(t, openers["xdp"], h)
 			there, y := c.peer(t, h, x)
 			reconnect(t, x, y, &netns.Street{A: h, B: there}, 4096)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/raw"
@@ -48,10 +49,7 @@ func TestEveryLinkToEveryLink(t *testing.T) {
 	for _, a := range slices.Sorted(maps.Keys(openers)) {
 		for _, b := range slices.Sorted(maps.Keys(openers)) {
 			t.Run(a+" to "+b, func(t *testing.T) {
-				testenv.Need(t, testenv.Netns)
-				street, err := netns.NewStreet(netns.Options{MTU: 4200})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, street.Close()) })
+				street := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 				neighbours := startNeighbours(t, street)
 				x, y := connect(t, openers[a], openers[b], street)
 				rnd := rand.New(rand.NewPCG(seed, uint64(pairs)))

@@ -8,18 +8,8 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
-
-// newStreet makes two hosts joined by a veth pair.
-func newStreet(t *testing.T, mtu int) *netns.Street {
-	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{MTU: mtu})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
 
 // E12: a device is ACTIVE at once after it was opened, and works; DOWN while the
 // interface is down, also if it was opened then; ACTIVE again, and works, when that is
@@ -27,7 +17,7 @@ func newStreet(t *testing.T, mtu int) *netns.Street {
 func TestPortState(t *testing.T) {
 	for name, watches := range map[string]bool{"udp": false, "raw": true, "xdp": true} {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 4200)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			x, y := connect(t, openers[name], openers["udp"], s)
 			require.Contains(t, x.dev.Port().String(), "ACTIVE, active_mtu 4096")
 			sendAll(t, x, y, depth)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 )
@@ -86,7 +87,7 @@ func TestInterfaceDeletedUnderTraffic(t *testing.T) {
 func belowIP(t *testing.T, f func(t *testing.T, s *netns.Street, x, y *end)) {
 	for _, name := range []string{"raw", "xdp"} {
 		t.Run(name, func(t *testing.T) {
-			s := newStreet(t, 4200)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			x, y := connect(t, openers[name], openers[name], s)
 			f(t, s, x, y)
 		})

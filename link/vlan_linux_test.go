@@ -11,7 +11,7 @@ import (
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/link/raw"
 	"github.com/rocinante-rdma/roce/wire"
@@ -41,10 +41,7 @@ func TestTaggedPacketsAreWhole(t *testing.T) {
 	for name, open := range taggers {
 		for _, linkMTU := range []int{1500, 4192, 9000} {
 			t.Run(fmt.Sprintf("%s, MTU %d", name, linkMTU), func(t *testing.T) {
-				testenv.Need(t, testenv.Netns)
-				street, err := netns.NewStreet(netns.Options{MTU: linkMTU})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, street.Close()) })
+				street := netnstest.NewStreet(t, netns.Options{MTU: linkMTU})
 				singly(t, street.A)
 				from, seen := openLink(t, street.A, open), openTap(t, street.B)
 				for i, to := range []netip.Addr{street.B.IPv4, street.B.IPv6} {
@@ -111,10 +108,7 @@ func TestTaggedPacketsArriveWhole(t *testing.T) {
 	for name, open := range taggers {
 		for _, linkMTU := range []int{1500, 4192, 9000} {
 			t.Run(fmt.Sprintf("%s, MTU %d", name, linkMTU), func(t *testing.T) {
-				testenv.Need(t, testenv.Netns)
-				street, err := netns.NewStreet(netns.Options{MTU: linkMTU})
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, street.Close()) })
+				street := netnstest.NewStreet(t, netns.Options{MTU: linkMTU})
 				singly(t, street.A)
 				from, to := openLink(t, street.A, taggers["raw, singly"]), openLink(t, street.B, open)
 				for i := range from.Addrs() {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bpf"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -106,7 +107,7 @@ func TestForeignSocket(t *testing.T) {
 		for mode, option := range map[string]Option{"native": Native(), "generic": Generic()} {
 			for _, family := range []string{"IPv4", "IPv6"} {
 				t.Run(fmt.Sprintf("MTU %d %s %s", mtu, mode, family), func(t *testing.T) {
-					s := newStreet(t, netns.Options{MTU: mtu})
+					s := netnstest.NewStreet(t, netns.Options{MTU: mtu})
 					src, dst := s.A.IPv4, s.B.IPv4
 					if family == "IPv6" {
 						src, dst = s.A.IPv6, s.B.IPv6

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/perfpage/samples"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
@@ -108,7 +109,7 @@ func ourEnd(l *Link, p *wire.Path, size int) end {
 }
 
 func foreignPair(b *testing.B, size int) (x, y end) {
-	s := newStreet(b, netns.Options{MTU: benchMTU})
+	s := netnstest.NewStreet(b, netns.Options{MTU: benchMTU})
 	one, two := openForeign(b, s.A), openForeign(b, s.B)
 	there := &wire.Path{Src: s.A.IPv4, Dst: s.B.IPv4, SrcMAC: one.mac, DstMAC: two.mac, SrcPort: 0xc001}
 	back := &wire.Path{Src: s.B.IPv4, Dst: s.A.IPv4, SrcMAC: two.mac, DstMAC: one.mac, SrcPort: 0xc001}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link/linktest"
 	"github.com/rocinante-rdma/roce/wire"
@@ -28,7 +29,7 @@ func TestConformance(t *testing.T) {
 				}
 				t.Run(fmt.Sprintf("MTU %d %s %s", mtu, []string{"native", "generic"}[k], family), func(t *testing.T) {
 					run(t, func(t *testing.T) linktest.Pair {
-						return conformancePair(t, newStreet(t, netns.Options{MTU: mtu}), mode, family)
+						return conformancePair(t, netnstest.NewStreet(t, netns.Options{MTU: mtu}), mode, family)
 					})
 				})
 				if !testenv.Full() {
@@ -42,7 +43,7 @@ func TestConformance(t *testing.T) {
 // Several queues to an interface, of which a path uses one.
 func TestConformanceQueues(t *testing.T) {
 	linktest.RunMoving(t, func(t *testing.T) linktest.Pair {
-		return conformancePair(t, newStreet(t, netns.Options{MTU: 4200, Queues: 3}), Native(), "IPv4")
+		return conformancePair(t, netnstest.NewStreet(t, netns.Options{MTU: 4200, Queues: 3}), Native(), "IPv4")
 	})
 }
 

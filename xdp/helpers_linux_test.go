@@ -8,20 +8,11 @@ import (
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
-
-// newStreet makes two hosts joined by a veth pair.
-func newStreet(t testing.TB, o netns.Options) *netns.Street {
-	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
 
 // openOn opens a link on a host's interface. The test need not close it.
 func openOn(t testing.TB, h *netns.Host, opts ...Option) *Link {
@@ -43,7 +34,7 @@ func tryOpen(h *netns.Host, opts ...Option) (l *Link, err error) {
 // pair opens links on both ends of a new street, for IPv4.
 func pair(t testing.TB, mtu int, opts ...Option) (a, b *Link) {
 	t.Helper()
-	s := newStreet(t, netns.Options{MTU: mtu})
+	s := netnstest.NewStreet(t, netns.Options{MTU: mtu})
 	return openOn(t, s.A, append(opts, Addrs(s.A.IPv4))...), openOn(t, s.B, append(opts, Addrs(s.B.IPv4))...)
 }
 

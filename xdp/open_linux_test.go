@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bpf"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/link"
 )
 
@@ -41,7 +42,7 @@ func indexOf(t *testing.T, h *netns.Host) (index int) {
 func TestReopen(t *testing.T) {
 	t.Parallel() // most of it is waiting for the kernel
 	for _, option := range []Option{Native(), Generic()} {
-		s := newStreet(t, netns.Options{MTU: 4200, Queues: 2})
+		s := netnstest.NewStreet(t, netns.Options{MTU: 4200, Queues: 2})
 		b := openOn(t, s.B, option)
 		for i := range 10 {
 			a, err := tryOpen(s.A, option)
@@ -59,7 +60,7 @@ func TestReopen(t *testing.T) {
 // link of ours on the interface is met earlier, by its program. [X01]
 func TestQueueInUse(t *testing.T) {
 	t.Parallel() // it takes two seconds to refuse a queue
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	require.NoError(t, s.A.Do(func() error {
 		other, err := openSocket(binding{itf: "va", index: indexOf(t, s.A), flags: unix.XDP_COPY})
 		require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestQueueInUse(t *testing.T) {
 
 // A process that is killed leaves nothing, and its queue can be had at once.
 func TestKilled(t *testing.T) {
-	s := newStreet(t, netns.Options{MTU: 9000})
+	s := netnstest.NewStreet(t, netns.Options{MTU: 9000})
 	b := openOn(t, s.B)
 	for range 3 {
 		p := start(t, s.A)
@@ -106,7 +107,7 @@ func TestKilled(t *testing.T) {
 
 // Queues that the interface has not. [X01]
 func TestNoSuchQueue(t *testing.T) {
-	s := newStreet(t, netns.Options{Queues: 2})
+	s := netnstest.NewStreet(t, netns.Options{Queues: 2})
 	for _, q := range []int{-1, 2, 99} {
 		_, err := tryOpen(s.A, Queues(0, q))
 		require.ErrorContains(t, err, fmt.Sprintf("va has no receive queue %d: it has 2", q))
@@ -123,7 +124,7 @@ func TestNoSuchQueue(t *testing.T) {
 // What was got is what is said. veth has no zero-copy: forced it is an error, else
 // packets are copied. [X02]
 func TestSetup(t *testing.T) {
-	s := newStreet(t, netns.Options{MTU: 9000, Queues: 2})
+	s := netnstest.NewStreet(t, netns.Options{MTU: 9000, Queues: 2})
 	_, err := tryOpen(s.A, ZeroCopy())
 	require.ErrorIs(t, err, unix.EOPNOTSUPP)
 	require.ErrorContains(t, err, "va queue 0")
@@ -155,7 +156,7 @@ func TestSetup(t *testing.T) {
 // In single buffers the largest path MTU is 2048, and its packets pass an interface
 // whose own MTU is larger.
 func TestSingleBuffer(t *testing.T) {
-	s := newStreet(t, netns.Options{MTU: 3500})
+	s := netnstest.NewStreet(t, netns.Options{MTU: 3500})
 	for _, option := range []Option{Native(), Generic()} {
 		a, b := openOn(t, s.A, option, SingleBuffer()), openOn(t, s.B, option, SingleBuffer())
 		require.Equal(t, 2048, link.PathMTU(a.MTU()))
@@ -172,7 +173,7 @@ func TestSingleBuffer(t *testing.T) {
 // The limit of locked memory counts for who has not CAP_IPC_LOCK: it is raised with
 // CAP_SYS_RESOURCE, or up to the hard limit; else the error says what is wanted. [X04]
 func TestMemlock(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	var own unix.Rlimit
 	require.NoError(t, unix.Getrlimit(unix.RLIMIT_MEMLOCK, &own))
 	const little, enough = 65536, 2 * umemSize
@@ -216,7 +217,7 @@ func permitted(t *testing.T, n int) bool {
 
 // Privileges that are missing are named.
 func TestPrivileges(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	for name, drop := range map[string]int{"CAP_NET_RAW": unix.CAP_NET_RAW, "CAP_NET_ADMIN": unix.CAP_NET_ADMIN} {
 		p := start(t, s.A, dropEnv+"="+fmt.Sprint(drop, unix.CAP_SYS_ADMIN))
 		t.Log(p.first)

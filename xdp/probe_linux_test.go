@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
 
 // listenForProbes makes a socket that gets what arrives at a host's interface with the
@@ -49,7 +50,7 @@ func probeOn(t *testing.T, h *netns.Host, opts ...Option) (setup Setup, err erro
 // A probe sends one frame, which arrives whole at the other end, and leaves nothing
 // behind. [X02]
 func TestProbe(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	arrives, mac := listenForProbes(t, s.B), macOf(t, s.A)
 	for _, option := range []Option{Native(), Generic()} {
 		setup, err := probeOn(t, s.A, option)
@@ -68,7 +69,7 @@ func TestProbe(t *testing.T) {
 
 // A socket that can be bound and sends nothing is no link that works. [X02]
 func TestProbeThatSendsNothing(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	for _, c := range []struct {
 		cut  *netns.Host
 		says string

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -25,7 +26,7 @@ import (
 // 4791 of addresses that are not the link's work as ever. [X09]
 func TestHostLivesOn(t *testing.T) {
 	for _, option := range []Option{Native(), Generic()} {
-		s := newStreet(t, netns.Options{MTU: 4200})
+		s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 		a, b := openOn(t, s.A, option, Addrs(s.A.IPv4)), openOn(t, s.B, option, Addrs(s.B.IPv4))
 		stop := startTraffic(t, a, b)
 		for range 5 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -123,7 +124,7 @@ func TestCompletionRingReadSlowly(t *testing.T) {
 // is woken, and room stays. Only those of the flush that found it down leave when it is
 // up again, before what comes then.
 func TestInterfaceDown(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	a, b := openOn(t, s.A, Addrs(s.A.IPv4)), openOn(t, s.B, Addrs(s.B.IPv4))
 	p := pathTo(t, a, b)
 	set := func(up func(netlink.Link) error) {
@@ -159,7 +160,7 @@ func TestInterfaceDown(t *testing.T) {
 // The interface is deleted under traffic: sending fails for good, receiving finds
 // nothing, Close closes.
 func TestInterfaceDeleted(t *testing.T) {
-	s := newStreet(t, netns.Options{MTU: 4200})
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	a, b := openOn(t, s.A, Addrs(s.A.IPv4)), openOn(t, s.B, Addrs(s.B.IPv4))
 	p := pathTo(t, a, b)
 	var wg sync.WaitGroup
@@ -274,7 +275,7 @@ func TestSuperFrame(t *testing.T) {
 		packets int
 		dropped uint64
 	}{{Native(), segments, 0}, {Generic(), 0, 1}} {
-		s := newStreet(t, netns.Options{MTU: 9000})
+		s := netnstest.NewStreet(t, netns.Options{MTU: 9000})
 		a, b := openOn(t, s.A, mode.option, Addrs(s.A.IPv4)), openOn(t, s.B, mode.option, Addrs(s.B.IPv4))
 		p := pathTo(t, a, b)
 		for i := range 100 {

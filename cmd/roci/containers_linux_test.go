@@ -5,12 +5,12 @@ import (
 	"bytes"
 	"io"
 	"os/exec"
-	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
 
 // E03: two namespaces, and in each a process without any privilege, as in containers:
@@ -18,7 +18,7 @@ import (
 func TestTwoContainers(t *testing.T) {
 	for _, family := range []string{"IPv4", "IPv6"} {
 		t.Run(family, func(t *testing.T) {
-			s := newStreet(t)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			a, b := s.A.IPv4.String(), s.B.IPv4.String()
 			if family == "IPv6" {
 				a, b = s.A.IPv6.String(), s.B.IPv6.String()
@@ -45,9 +45,7 @@ type userProcess struct {
 // when it has printed a line.
 func startAsUser(t *testing.T, h *netns.Host, args string) *userProcess {
 	t.Helper()
-	p := &userProcess{Cmd: exec.CommandContext(t.Context(), "/proc/self/exe")}
-	p.Env = []string{runRoci + "=" + args}
-	p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	p := &userProcess{Cmd: userCommand(t, args)}
 	p.Stderr = &p.said
 	out, err := p.StdoutPipe()
 	require.NoError(t, err)

@@ -17,17 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 )
-
-func newStreet(t *testing.T) *netns.Street {
-	t.Helper()
-	testenv.Need(t, testenv.Root, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{MTU: 4200})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
 
 // server is roci pingpong as a server on a host.
 type server struct {
@@ -75,7 +67,7 @@ func TestPingpongOverEveryLink(t *testing.T) {
 		{"--link auto:bandwidth --dev vb", "--link auto 10.9.0.2", "udp 10.9.0.2", "xdp va, native, copy", "chose xdp va, native, copy: "},
 	} {
 		t.Run(c.server+" and "+c.client, func(t *testing.T) {
-			s := newStreet(t)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			const load = " -c -n 100 -s 65536 -m 4096"
 			srv := serve(t, s.B, c.server+load)
 			var out, said bytes.Buffer
@@ -102,7 +94,7 @@ func TestPingpongOverEveryLink(t *testing.T) {
 
 // --link auto tells on stderr what it chose, and why not another.
 func TestAutoSaysWhy(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	srv := serve(t, s.B, "--link auto:bandwidth --dev vb -n 1")
 	require.Equal(t, `roci: pingpong: chose udp 10.9.0.2: several packets share one trip through the kernel (super-frames), and no privilege is needed
 roci: pingpong: not raw: udp is preferred for bandwidth: raw has super-frames too, but costs more per packet, and CAP_NET_RAW
@@ -115,7 +107,7 @@ roci: pingpong: not xdp: udp is preferred for bandwidth: with xdp each packet tr
 
 // What cannot be opened says why, and what to do.
 func TestLinkErrors(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	for args, want := range map[string]string{
 		"--link xdp:zerocopy --dev va":   "zero-copy",
 		"--link raw --addr 10.9.0.2":     "no network interface has the address 10.9.0.2; there are",
@@ -144,16 +136,24 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// asUser runs roci on a host as an ordinary user with these capabilities, and returns
-// what it printed.
-func asUser(t *testing.T, h *netns.Host, args string, capabilities ...uintptr) (string, error) {
+// userCommand is roci to be run by an ordinary user with these capabilities.
+func userCommand(t *testing.T, args string, capabilities ...uintptr) *exec.Cmd {
 	t.Helper()
+	testenv.Need(t, testenv.Root)
 	cmd := exec.CommandContext(t.Context(), "/proc/self/exe")
 	cmd.Env = []string{runRoci + "=" + args}
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Credential:  &syscall.Credential{Uid: 65534, Gid: 65534},
 		AmbientCaps: capabilities,
 	}
+	return cmd
+}
+
+// asUser runs roci on a host as an ordinary user with these capabilities, and returns
+// what it printed.
+func asUser(t *testing.T, h *netns.Host, args string, capabilities ...uintptr) (string, error) {
+	t.Helper()
+	cmd := userCommand(t, args, capabilities...)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	require.NoError(t, h.Start(cmd))
@@ -163,7 +163,7 @@ func asUser(t *testing.T, h *netns.Host, args string, capabilities ...uintptr) (
 
 // Who lacks a privilege is told which, and how to get it.
 func TestPrivilegesAreNamed(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	out, err := asUser(t, s.A, "pingpong --link raw --dev va")
 	require.Error(t, err)
 	require.Contains(t, out, "run as root, or give the program CAP_NET_RAW (`setcap cap_net_raw+ep ")
@@ -176,7 +176,7 @@ func TestPrivilegesAreNamed(t *testing.T) {
 
 // The demo of a link says without root what to do, and as root what it runs over.
 func TestDemoOfALink(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	out, err := asUser(t, s.A, "demo --link raw --out /dev/null")
 	require.Error(t, err)
 	require.Contains(t, out, "--link raw: make a network namespace: ")
@@ -197,7 +197,7 @@ func TestPrivilegesSuffice(t *testing.T) {
 		"xdp": {unix.CAP_NET_RAW, unix.CAP_NET_ADMIN, unix.CAP_BPF, unix.CAP_IPC_LOCK},
 	} {
 		t.Run(link, func(t *testing.T) {
-			s := newStreet(t)
+			s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 			srv := serve(t, s.B, "--dev vb -c -n 20 -m 4096")
 			out, err := asUser(t, s.A, "pingpong -c -n 20 -m 4096 10.9.0.2 --link "+link, caps...)
 			require.NoError(t, err, out)

@@ -13,18 +13,9 @@ import (
 
 	"github.com/rocinante-rdma/roce/bpf"
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/link/udp"
 )
-
-func newStreet(t *testing.T) *netns.Street {
-	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
 
 // list lists an interface of the host.
 func list(t *testing.T, h *netns.Host, name string) (d Device) {
@@ -57,7 +48,7 @@ func (d Device) link(name string) Link {
 }
 
 func TestDeviceOfAVethEnd(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	d := list(t, s.A, "va")
 	require.Equal(t, [3]Verdict{Works, Works, Untried}, verdicts(d), d.Links)
 	require.Equal(t, "ACTIVE", d.State)
@@ -76,13 +67,13 @@ func TestDeviceOfAVethEnd(t *testing.T) {
 }
 
 func TestDeviceOfTheLoopback(t *testing.T) {
-	d := list(t, newStreet(t).A, "lo")
+	d := list(t, netnstest.NewStreet(t, netns.Options{}).A, "lo")
 	require.Equal(t, [3]Verdict{Works, Fails, Fails}, verdicts(d), d.Links)
 	require.Contains(t, d.link("raw").Note, "use the udp link")
 }
 
 func TestTakenPortIsTold(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	hold := func(addr netip.Addr) {
 		t.Helper()
 		require.NoError(t, s.A.Do(func() error {
@@ -107,7 +98,7 @@ func TestTakenPortIsTold(t *testing.T) {
 }
 
 func TestAnotherXDPProgramIsTold(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	index := list(t, s.A, "va").Index
 	require.NoError(t, s.A.Do(func() error {
 		f, err := bpf.Attach(bpf.Config{Interface: "va", Index: index, Queues: 1, Addrs: []netip.Addr{s.A.IPv4}, Mode: bpf.Generic})
@@ -124,7 +115,7 @@ func TestAnotherXDPProgramIsTold(t *testing.T) {
 }
 
 func TestDisabledIPv6LeavesTheRest(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	require.NoError(t, s.A.Do(func() error {
 		return os.WriteFile("/proc/sys/net/ipv6/conf/va/disable_ipv6", []byte("1"), 0)
 	}))
@@ -136,7 +127,7 @@ func TestDisabledIPv6LeavesTheRest(t *testing.T) {
 
 // Without any privilege the kernel's UDP works, and the rest says what it misses.
 func TestWithoutPrivileges(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	type result struct {
 		all []Device
 		err error
@@ -174,7 +165,7 @@ func TestWithoutPrivileges(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	require.NoError(t, s.A.Do(func() error {
 		all, err := List("va")
 		if err != nil {
@@ -200,7 +191,7 @@ func TestProbe(t *testing.T) {
 
 // A link that can be opened and sends nothing does not work: here the cable is pulled.
 func TestProbeThatSendsNothing(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{})
 	_, err := s.B.Run(t.Context(), "ip", "link", "set", "dev", "vb", "down")
 	require.NoError(t, err)
 	require.NoError(t, s.A.Do(func() error {

@@ -7,16 +7,13 @@ import (
 
 	"github.com/rocinante-rdma/roce/internal/ethtool"
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
 
 // A veth takes tags off and has as many queues as it was made with; the loopback
 // interface has neither tags nor queues to tell of.
 func TestInterfacesSay(t *testing.T) {
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{Queues: 3})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := netnstest.NewStreet(t, netns.Options{Queues: 3})
 	require.NoError(t, s.A.Do(func() error {
 		require.True(t, ethtool.StripsVLAN("va"))
 		require.Equal(t, 3, ethtool.RxQueues("va"))

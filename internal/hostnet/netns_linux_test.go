@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -28,10 +28,7 @@ type side struct {
 // 10.9.0.2/24 and fd09::2/64. The test's goroutine stays outside both.
 func newSides(t *testing.T) (a, b side) {
 	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s := netnstest.NewStreet(t, netns.Options{})
 	return newSide(t, s.A), newSide(t, s.B)
 }
 

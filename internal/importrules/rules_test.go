@@ -105,7 +105,7 @@ var rules = []rule{
 	{
 		name:     "test libraries are for tests",
 		reason:   "who embeds the stack should not build them",
-		applies:  all.except("bth/bthtest", "link/linktest"),
+		applies:  all.except("bth/bthtest", "link/linktest", "internal/netns/netnstest"),
 		forbids:  under("github.com/stretchr/testify", "pgregory.net/rapid"),
 		witness:  "github.com/stretchr/testify/require",
 		innocent: "testing",
@@ -113,8 +113,8 @@ var rules = []rule{
 	{
 		name:     "test helpers are for tests",
 		reason:   "package testing and its flags have no place in a user's program",
-		applies:  all.except("internal/testenv", "internal/fuzzing", "internal/ledger", "bth/bthtest", "link/linktest", "interop"),
-		forbids:  under("./internal/testenv", "./internal/fuzzing", "./internal/ledger", "./bth/bthtest", "./link/linktest"),
+		applies:  all.except("internal/testenv", "internal/fuzzing", "internal/ledger", "bth/bthtest", "link/linktest", "internal/netns/netnstest", "interop"),
+		forbids:  under("./internal/testenv", "./internal/fuzzing", "./internal/ledger", "./bth/bthtest", "./link/linktest", "./internal/netns/netnstest"),
 		witness:  "./internal/testenv",
 		innocent: "./bth",
 	},

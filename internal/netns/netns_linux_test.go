@@ -12,21 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
-
-func newStreet(t *testing.T, o netns.Options) *netns.Street {
-	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(o)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
 
 // Both hosts reach each other as soon as the street is made, over both families.
 func TestHostsReachEachOther(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	for _, addrs := range [][2]netip.Addr{{s.A.IPv4, s.B.IPv4}, {s.A.IPv6, s.B.IPv6}} {
 		var listener net.Listener
 		var from net.Conn
@@ -52,7 +43,7 @@ func TestHostsReachEachOther(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	s := newStreet(t, netns.Options{MTU: 4200, Queues: 3})
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200, Queues: 3})
 	for _, h := range []*netns.Host{s.A, s.B} {
 		require.NoError(t, h.Do(func() error {
 			l, err := netlink.LinkByName(h.Interface)
@@ -66,7 +57,7 @@ func TestOptions(t *testing.T) {
 // A namespace ends when it is let go: its interfaces go with it, and with an end of
 // a veth pair goes the other.
 func TestNothingIsLeft(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	updates, done := make(chan netlink.LinkUpdate, 16), make(chan struct{})
 	defer close(done)
 	require.NoError(t, s.B.Do(func() error { return netlink.LinkSubscribe(updates, done) }))
@@ -82,7 +73,7 @@ func TestNothingIsLeft(t *testing.T) {
 }
 
 func TestProgramsRunInside(t *testing.T) {
-	s := newStreet(t, netns.Options{})
+	s := netnstest.NewStreet(t, netns.Options{})
 	out, err := s.B.Run(t.Context(), "cat", "/proc/net/dev")
 	require.NoError(t, err)
 	require.Contains(t, out, "vb:")

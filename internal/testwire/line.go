@@ -48,10 +48,9 @@ func NewLine(rules *fault.Set, from, to string, late func(frame []byte)) *Line {
 	return &Line{rules: rules, from: from, to: to, late: late}
 }
 
-// Pass lets a frame meet the rules, if it is a RoCEv2 packet, which may change its
-// bytes, and appends what goes
-// on at once to now: the frame itself, copies of it and frames that it has overtaken.
-// The appended may alias the frame, and each other.
+// Pass lets a frame meet the rules, if it is a RoCEv2 packet, and appends to now what goes
+// on at once: the frame itself, copies of it and frames that it has overtaken. The appended
+// may alias the frame, whose bytes the rules may change, and each other.
 func (l *Line) Pass(now [][]byte, frame []byte) ([][]byte, fault.Fate) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,20 +3,14 @@ package testwire
 import (
 	"encoding/binary"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rocinante-rdma/roce/wire"
 )
 
 // vnetLen is the length of struct virtio_net_hdr, which PACKET_VNET_HDR puts before
 // each frame, in host byte order.
 const vnetLen = 10
-
-// Values of its fields.
-const (
-	needsChecksum = 1    // flags: a checksum is to be completed
-	gsoNone       = 0    // gso_type: a single frame
-	gsoUDP        = 5    // gso_type: UDP segmentation, VIRTIO_NET_HDR_GSO_UDP_L4
-	gsoECN        = 0x80 // or'ed to gso_type
-)
 
 // message is what a packet socket gives and takes: a virtio header and a frame.
 type message []byte
@@ -34,13 +28,13 @@ func (m message) cut(frames [][]byte) (_ [][]byte, ok bool) {
 	if !ok {
 		return frames, false
 	}
-	switch m[1] &^ gsoECN {
-	case gsoNone:
-		if m[0]&needsChecksum != 0 {
+	switch m[1] &^ unix.VIRTIO_NET_HDR_GSO_ECN {
+	case unix.VIRTIO_NET_HDR_GSO_NONE: // a single frame
+		if m[0]&unix.VIRTIO_NET_HDR_F_NEEDS_CSUM != 0 {
 			p.sum()
 		}
 		return append(frames, m.frame()), true
-	case gsoUDP:
+	case unix.VIRTIO_NET_HDR_GSO_UDP_L4:
 		for i := 0; len(p.Payload) > 0; i++ {
 			n := min(len(p.Payload), max(m.segment(), 1))
 			frames = append(frames, p.piece(m.frame(), i, p.Payload[:n]))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -19,7 +20,7 @@ func superOf(p *wire.Path) message {
 	h := p.Headers(0xffff)
 	frame := append(h.AppendFrame(nil, len(payload)), payload...)
 	m := append(make(message, vnetLen), frame...)
-	m[0], m[1] = needsChecksum, gsoUDP
+	m[0], m[1] = unix.VIRTIO_NET_HDR_F_NEEDS_CSUM, unix.VIRTIO_NET_HDR_GSO_UDP_L4
 	binary.NativeEndian.PutUint16(m[4:], 64)
 	return m
 }
@@ -48,12 +49,12 @@ func TestSuperFramesAreCut(t *testing.T) {
 func TestOtherMessages(t *testing.T) {
 	for _, p := range paths {
 		m := append(make(message, vnetLen), frameOf(p, 1)...)
-		m[0] = needsChecksum
+		m[0] = unix.VIRTIO_NET_HDR_F_NEEDS_CSUM
 		frames, ok := m.cut(nil)
 		require.True(t, ok)
 		require.Equal(t, [][]byte{m.frame()}, frames)
 		tcp := superOf(p)
-		tcp[1] = 1 // TCP segmentation of a frame that says UDP
+		tcp[1] = unix.VIRTIO_NET_HDR_GSO_TCPV4 // of a frame that says UDP
 		_, ok = tcp.cut(nil)
 		require.False(t, ok)
 		_, ok = append(make(message, vnetLen), "no frame"...).cut(nil)

@@ -220,8 +220,8 @@ type PeerWC struct {
 	Flags      uint       `json:"flags"` // as the kernel set them: see PeerRxeWithInv
 }
 
-// Flags of completions: what rdma_rxe sets in place of IBV_WC_WITH_INV, whose value is
-// the one behind it. HasInv is right for either.
+// PeerRxeWithInv is the flag of completions that rdma_rxe sets in place of
+// IBV_WC_WITH_INV, which is the next bit. HasInv is right for either.
 const PeerRxeWithInv = 1 << 2
 
 // Opcodes of completions, enum ibv_wc_opcode.

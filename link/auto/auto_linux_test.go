@@ -14,18 +14,10 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link/udp"
 )
-
-func newStreet(t *testing.T) *netns.Street {
-	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	s, err := netns.NewStreet(netns.Options{MTU: 4200})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	return s
-}
 
 // openIn opens in a host's namespace. The test need not close the link.
 func openIn(t *testing.T, h *netns.Host, ifname string, w Wish, addrs ...netip.Addr) *Choice {
@@ -46,7 +38,7 @@ func others(c *Choice) string {
 }
 
 func TestBandwidthTakesUDP(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	c := openIn(t, s.A, "va", Bandwidth)
 	require.Equal(t, "udp", c.Name)
 	require.Equal(t, []netip.Addr{s.A.IPv4}, c.Link.Addrs())
@@ -56,7 +48,7 @@ not xdp: udp is preferred for bandwidth: with xdp each packet travels for itself
 }
 
 func TestLatencyTakesXDPInNativeMode(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	c := openIn(t, s.A, "va", Latency, s.A.IPv4, s.A.IPv6)
 	require.Equal(t, "xdp", c.Name)
 	require.Equal(t, "xdp va, native, copy", Describe(c.Link))
@@ -68,7 +60,7 @@ func TestLatencyTakesXDPInNativeMode(t *testing.T) {
 
 // One socket of the kernel's UDP has one address.
 func TestSeveralAddressesTakeRaw(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	c := openIn(t, s.A, "va", Bandwidth, s.A.IPv4, s.A.IPv6)
 	require.Equal(t, "raw", c.Name)
 	require.Equal(t, []netip.Addr{s.A.IPv4, s.A.IPv6}, c.Link.Addrs())
@@ -76,7 +68,7 @@ func TestSeveralAddressesTakeRaw(t *testing.T) {
 }
 
 func TestTakenPortTakesRaw(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	var taken *udp.Link
 	require.NoError(t, s.A.Do(func() (err error) { taken, err = udp.Open(s.A.IPv4); return err }))
 	defer taken.Close()
@@ -88,7 +80,7 @@ func TestTakenPortTakesRaw(t *testing.T) {
 
 // Another XDP program on the interface stays, and the next link is taken.
 func TestOccupiedInterfaceTakesUDP(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	first := openIn(t, s.A, "va", Latency, s.A.IPv6)
 	require.Equal(t, "xdp", first.Name)
 	c := openIn(t, s.A, "va", Latency, s.A.IPv4)
@@ -97,7 +89,7 @@ func TestOccupiedInterfaceTakesUDP(t *testing.T) {
 }
 
 func TestLoopbackTakesUDP(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	for _, w := range []Wish{Bandwidth, Latency} {
 		c := openIn(t, s.A, "lo", w, netip.MustParseAddr("127.9.0.1"))
 		require.Equal(t, "udp", c.Name)
@@ -112,7 +104,7 @@ func TestLoopbackTakesUDP(t *testing.T) {
 
 // Link-local addresses are known by the interface.
 func TestLinkLocalAddress(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	var local netip.Addr
 	require.NoError(t, s.A.Do(func() error {
 		l, err := netlink.LinkByName("va")
@@ -142,7 +134,7 @@ func TestWithoutPrivileges(t *testing.T) {
 		return
 	}
 	testenv.Need(t, testenv.Root)
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	for _, w := range []Wish{Bandwidth, Latency} {
 		cmd := exec.Command("/proc/self/exe", "-test.run", "^"+t.Name()+"$")
 		cmd.Env = []string{asNobody + "=" + w.String()}
@@ -179,7 +171,7 @@ func openAsNobody(wish string) {
 
 // If nothing opens the error has every reason, and can be told by any of them.
 func TestNothingOpens(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	require.NoError(t, s.A.Do(func() error {
 		taken, err := udp.Open(netip.MustParseAddr("127.9.0.2"))
 		require.NoError(t, err)
@@ -199,7 +191,7 @@ func TestNothingOpens(t *testing.T) {
 
 // The address is the bridge's, and so is the choice.
 func TestMemberStandsForItsMaster(t *testing.T) {
-	s := newStreet(t)
+	s := netnstest.NewStreet(t, netns.Options{MTU: 4200})
 	require.NoError(t, s.A.Do(func() error {
 		bridge := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "br0"}}
 		if err := netlink.LinkAdd(bridge); errors.Is(err, syscall.EOPNOTSUPP) {

@@ -9,7 +9,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/rocinante-rdma/roce/internal/netns"
-	"github.com/rocinante-rdma/roce/internal/testenv"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 	"github.com/rocinante-rdma/roce/link/udp"
 	"github.com/rocinante-rdma/roce/wire"
 )
@@ -43,10 +43,7 @@ type network struct {
 
 func newNetwork(t testing.TB, mtu int) *network {
 	t.Helper()
-	testenv.Need(t, testenv.Netns)
-	street, err := netns.NewStreet(netns.Options{MTU: mtu})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, street.Close()) })
+	street := netnstest.NewStreet(t, netns.Options{MTU: mtu})
 	w := &network{t, namespace{t, street.A.Netns}, namespace{t, street.B.Netns}}
 	w.a.do(func() { addAddresses(t, "va", "10.9.0.3/24") })
 	w.b.do(func() { addAddresses(t, "vb", "10.9.0.4/24") })

@@ -3,6 +3,8 @@ package raw
 import (
 	"encoding/binary"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -12,10 +14,10 @@ const vnetLen = 10
 
 // Values of its fields.
 const (
-	needsChecksum = 1    // flags: a checksum is to be completed
-	gsoNone       = 0    // gso_type: a single frame
-	gsoUDP        = 5    // gso_type: UDP segmentation, VIRTIO_NET_HDR_GSO_UDP_L4 (Linux 6.2)
-	gsoECN        = 0x80 // or'ed to gso_type
+	needsChecksum = unix.VIRTIO_NET_HDR_F_NEEDS_CSUM // flags: a checksum is to be completed
+	gsoNone       = unix.VIRTIO_NET_HDR_GSO_NONE     // gso_type: a single frame
+	gsoUDP        = unix.VIRTIO_NET_HDR_GSO_UDP_L4   // gso_type: UDP segmentation (Linux 6.2)
+	gsoECN        = unix.VIRTIO_NET_HDR_GSO_ECN      // or'ed to gso_type
 )
 
 const checksumAt = 6 // in the UDP header

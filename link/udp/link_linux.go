@@ -13,7 +13,7 @@ type Link struct {
 	scope uint32     // interface index of a link-local address, else 0
 	mtu   int
 	queue *queue
-	peers peers
+	peers *peers // apart: the clean-ups of peers must not keep the link alive
 }
 
 var _ link.Link = (*Link)(nil)
@@ -30,7 +30,7 @@ func Open(addr netip.Addr, opts ...Option) (*Link, error) {
 	if err != nil {
 		return nil, openError(addr, err)
 	}
-	l := &Link{addr: addr.WithZone(""), mtu: itf.MTU}
+	l := &Link{addr: addr.WithZone(""), mtu: itf.MTU, peers: new(peers)}
 	if addr.Is6() && addr.IsLinkLocalUnicast() {
 		l.scope = uint32(itf.Index)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -29,4 +30,28 @@ func TestPeers(t *testing.T) {
 	}
 	require.Same(t, first.Link, path(t, l, l).Link)
 	runtime.KeepAlive(again)
+}
+
+// A closed link that has sent is garbage, though it remembers its peers.
+func TestClosedLinkIsGarbage(t *testing.T) {
+	freed := make(chan struct{})
+	func() {
+		l, err := Open(nextLoopback())
+		require.NoError(t, err)
+		runtime.AddCleanup(l, func(freed chan struct{}) { close(freed) }, freed)
+		var slot link.Slot
+		l.Queue().Reserve(path(t, l, l), 12, nil, 0, false, &slot)
+		_, err = l.Queue().Flush()
+		require.NoError(t, err)
+		require.NoError(t, l.Close())
+	}()
+	for range 1000 {
+		runtime.GC() // cleanups run in their own time
+		select {
+		case <-freed:
+			return
+		default:
+		}
+	}
+	t.Fatal("something keeps the link alive")
 }

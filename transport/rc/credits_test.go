@@ -270,3 +270,30 @@ func TestCreditsUnderLoss(t *testing.T) {
 		})
 	}
 }
+
+// TestCreditsOfEveryKind proves I04: after one message, an acknowledgement with each of the 32
+// credit codes lets as many messages go as it says, and one beyond; 31 says nothing, and
+// lets all go. None is silence for ever.
+func TestCreditsOfEveryKind(t *testing.T) {
+	const posted = 400
+	for code := range bth.Syndrome(32) {
+		p := newPair(t, defaults())
+		p.sendsOf(qp.OpSend, 1)
+		p.a.drain()
+		p.a.recv(withMSN(withSyndrome(response(bth.RCAcknowledge, 100, 0), code), 1))
+		p.sendsOf(qp.OpSend, posted)
+		want := posted
+		if n, counted := code.Credits(); counted {
+			want = min(n+1, posted)
+		}
+		last := bth.PSN(100)
+		for sent := p.a.drain(); len(sent) > 0; sent = p.a.drain() { // a window at a time
+			last = sent[len(sent)-1].PSN
+			p.a.recv(withMSN(withSyndrome(response(bth.RCAcknowledge, last, 0), bth.ACKCredits(0)), uint32(last-99)))
+			if last.Diff(100) >= int32(want) {
+				break
+			}
+		}
+		require.EqualValues(t, want, last.Diff(100), "code %d", code)
+	}
+}

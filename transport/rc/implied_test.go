@@ -76,27 +76,3 @@ func TestFatalNAKOverLostAnswer(t *testing.T) {
 	require.Error(t, p.a.sends[1].Err())
 	require.Empty(t, p.a.drain())
 }
-
-// TestRepeatedSequenceNAKs proves R04 for NAKs: twenty that report the same gap set off
-// one retransmission; those that follow it are left to the timer.
-func TestRepeatedSequenceNAKs(t *testing.T) {
-	p := newPair(t, defaults())
-	for range 5 {
-		p.a.post(p.ask(qp.OpWrite, 0, 10))
-	}
-	p.a.drain()
-	nak := withSyndrome(response(bth.RCAcknowledge, 101, 0), bth.NAKSequence)
-	for i := range 20 {
-		v := p.a.recv(nak)
-		require.Equal(t, i == 0, v.Rule == transport.RuleNAKSequence, "%s", v)
-	}
-	again := p.a.drain()
-	require.Equal(t, bth.PSN(101), again[0].PSN)
-	p.a.requireSends(ok(1)...)
-	for range 20 {
-		require.Equal(t, transport.RuleNAKAgain, p.a.recv(nak).Rule)
-	}
-	require.Empty(t, p.a.drain())
-	p.advance(p.a)
-	require.NotEmpty(t, p.a.drain())
-}

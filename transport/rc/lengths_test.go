@@ -146,3 +146,30 @@ func TestTooLongInEveryPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestZeroLengthOnTheWire proves C18 and section 9.7.3's rule that an empty message is one
+// packet: with keys and addresses that mean nothing, on a queue pair that permits it, also when the
+// answer is lost and the request comes again. The answer of a READ is one Only without payload.
+func TestZeroLengthOnTheWire(t *testing.T) {
+	for _, op := range []qp.Op{qp.OpSend, qp.OpSendImm, qp.OpWrite, qp.OpWriteImm, qp.OpRead} {
+		p := newPair(t, defaults())
+		p.b.postRecv(1, 0, 0)
+		p.a.post(qp.SendWR{Op: op, RKey: 0xdeadbeef})
+		p.a.post(qp.SendWR{Op: qp.OpWrite, RKey: 0xdeadbeef})
+		sent := p.a.drain()
+		require.Equal(t, []bth.PSN{100, 101}, psnsOf(sent), "%s takes one PSN", op)
+		require.Zero(t, sent[0].PayloadLen())
+		require.Len(t, p.b.say(sent[0]), 1) // lost
+		p.advance(p.a)
+		answers := p.b.say(p.a.drain()[0])
+		require.Len(t, answers, 1)
+		if op == qp.OpRead {
+			require.Equal(t, bth.RCReadRespOnly, answers[0].Opcode)
+			require.Zero(t, answers[0].PayloadLen())
+		}
+		require.EqualValues(t, 1, answers[0].AETH.MSN)
+		p.a.recv(answers[0])
+		p.a.requireSends(ok(1)...)
+		require.Len(t, p.b.recvs, map[bool]int{true: 1}[op.ConsumesRecv()])
+	}
+}

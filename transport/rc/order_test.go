@@ -2,12 +2,10 @@ package rc_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/rocinante-rdma/roce/bth"
-	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/mr"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/transport"
@@ -90,44 +88,4 @@ func TestEachGapHasItsNAK(t *testing.T) {
 		p.b.say(write(gap), write(gap+1), write(gap+2))
 	}
 	p.b.requireAck(p.b.say(write(130)), 130, 31, transport.CauseAck)
-}
-
-// TestReadLimitMovesOn proves 9.7.3.1: READs and atomics share the limit, the next one goes when
-// the oldest has its last answer, not before, and what is posted behind them waits in order.
-func TestReadLimitMovesOn(t *testing.T) {
-	o := defaults()
-	o.initiator = 2
-	p := newPair(t, o)
-	for _, op := range []qp.Op{qp.OpRead, qp.OpFetchAdd, qp.OpRead, qp.OpCompareSwap, qp.OpWrite} {
-		p.a.post(p.ask(op, 0, 2*testMTU))
-	}
-	sent := p.a.drain()
-	require.Equal(t, []bth.PSN{100, 102}, psnsOf(sent))
-	answers := p.b.say(sent...)
-	p.a.recv(answers[0])
-	require.Empty(t, p.a.drain(), "the READ's last packet is missing")
-	p.a.recv(answers[1])
-	require.Equal(t, []bth.PSN{103}, psnsOf(p.a.drain()))
-	require.Equal(t, transport.BlockedReadLimit, p.a.m.Why())
-	p.a.recv(answers[2])
-	require.Equal(t, []bth.PSN{105, 106, 107}, psnsOf(p.a.drain()), "the WRITE behind it too")
-	p.settle()
-	p.a.requireSends(ok(5)...)
-}
-
-// TestAckTimeoutCodes proves M05: the timeout is 4.096 µs × 2^code for every code, and no
-// timeout at all for 0.
-func TestAckTimeoutCodes(t *testing.T) {
-	for code := range uint8(32) {
-		o := defaults()
-		o.timeout = code
-		p := newPair(t, o)
-		p.a.post(p.ask(qp.OpWrite, 0, 8))
-		p.a.drain()
-		want := clock.Never
-		if code > 0 {
-			want = clock.Time(4096 * time.Nanosecond << code)
-		}
-		require.Equal(t, want, p.a.m.Deadline(), "code %d", code)
-	}
 }

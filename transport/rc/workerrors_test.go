@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/transport"
@@ -84,70 +83,4 @@ func TestFieldsOfErrors(t *testing.T) {
 		{ID: 11, Status: cq.StatusLocalLength, Opcode: cq.OpRecv, VendorErr: uint32(transport.RuleTooLong), QPN: 0x22},
 		{ID: 12, Status: cq.StatusFlushed, Opcode: cq.OpRecv, VendorErr: uint32(transport.RuleFlushed), QPN: 0x22},
 	}, p.b.recvs[1:])
-}
-
-// TestZeroLengthOnTheWire proves C18 and section 9.7.3's rule that an empty message is one
-// packet: with keys and addresses that mean nothing, on a queue pair that permits it, also when the
-// answer is lost and the request comes again. The answer of a READ is one Only without payload.
-func TestZeroLengthOnTheWire(t *testing.T) {
-	for _, op := range []qp.Op{qp.OpSend, qp.OpSendImm, qp.OpWrite, qp.OpWriteImm, qp.OpRead} {
-		p := newPair(t, defaults())
-		p.b.postRecv(1, 0, 0)
-		p.a.post(qp.SendWR{Op: op, RKey: 0xdeadbeef})
-		p.a.post(qp.SendWR{Op: qp.OpWrite, RKey: 0xdeadbeef})
-		sent := p.a.drain()
-		require.Equal(t, []bth.PSN{100, 101}, psnsOf(sent), "%s takes one PSN", op)
-		require.Zero(t, sent[0].PayloadLen())
-		require.Len(t, p.b.say(sent[0]), 1) // lost
-		p.advance(p.a)
-		answers := p.b.say(p.a.drain()[0])
-		require.Len(t, answers, 1)
-		if op == qp.OpRead {
-			require.Equal(t, bth.RCReadRespOnly, answers[0].Opcode)
-			require.Zero(t, answers[0].PayloadLen())
-		}
-		require.EqualValues(t, 1, answers[0].AETH.MSN)
-		p.a.recv(answers[0])
-		p.a.requireSends(ok(1)...)
-		require.Len(t, p.b.recvs, map[bool]int{true: 1}[op.ConsumesRecv()])
-	}
-}
-
-// TestStraysOfAnOldConnection proves R22 for its whole kind: requests and answers of every form that
-// belong to the connection before do nothing to the next one with the same numbers of
-// queue pairs and other PSNs.
-func TestStraysOfAnOldConnection(t *testing.T) {
-	p := newPair(t, defaults())
-	p.b.postRecv(1, 0, 8)
-	for _, op := range wireOps {
-		p.a.post(p.ask(op, 0, 8))
-	}
-	requests := p.a.drain()
-	answers := p.b.say(requests...)
-	for _, h := range []*host{p.a, p.b} {
-		h.modify(qp.Attr{State: qp.StateReset}, qp.MaskState)
-		h.sends, h.recvs = nil, nil
-	}
-	p.a.connect(0x22, 0x801000, 0x802000, defaults()) // the old PSNs are far ahead of these
-	p.b.connect(0x11, 0x802000, 0x801000, defaults())
-	p.b.fill(0, 8, 1)
-	before := p.b.snapshot(0, 8)
-	p.b.postRecv(1, 0, 8)
-	p.a.post(p.ask(qp.OpRead, 0, 8))
-	read := p.a.drain()
-	for _, stray := range requests {
-		v := p.b.recv(stray)
-		require.NotEqual(t, transport.Executed, v.Action, "%s: %s", stray, v)
-	}
-	for _, stray := range append(answers, p.b.drain()...) {
-		p.a.recv(stray)
-		require.Empty(t, p.a.sends, "%s", stray)
-	}
-	require.Equal(t, before, p.b.snapshot(0, 8))
-	require.Empty(t, p.b.recvs)
-	p.a.hear(p.b.say(read...)...)
-	p.settle()
-	p.a.requireSends(ok(1)...)
-	require.Equal(t, before, p.a.snapshot(0, 8))
-	require.Equal(t, qp.StateRTS, p.b.m.State())
 }

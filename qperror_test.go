@@ -40,36 +40,6 @@ func TestErrorsNameTheQueuePair(t *testing.T) {
 	says(err, "deeper queue")
 }
 
-// TestFailuresSayWhy proves that a queue pair in ERR tells the rule and the remedy,
-// whoever was at fault.
-func TestFailuresSayWhy(t *testing.T) {
-	for name, c := range map[string]struct {
-		wr     func(p *pair) roce.SendWR
-		rule   transport.Rule
-		remedy string
-	}{
-		"L_Key": {func(p *pair) roce.SendWR {
-			e := p.a.mr.SGE(0, 8)
-			e.LKey ^= 1
-			return roce.SendWR{Op: roce.OpSend, SGE: e}
-		}, transport.RuleWorkMemory, "SGEs lie in regions of this PD"},
-		"READ without resources": {func(p *pair) roce.SendWR {
-			r := p.b.mr.Remote()
-			return roce.SendWR{Op: roce.OpRead, SGE: p.a.mr.SGE(0, 8), RemoteAddr: r.Addr, RKey: r.Key}
-		}, transport.RuleNoReads, "WithReadLimits"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := newPair(t, roce.WithReadLimits(0, 16))
-			p.a.send(c.wr(p))
-			p.wait(p.a, 1)
-			var e *roce.QPError
-			require.ErrorAs(t, p.a.qp.Err(), &e)
-			require.Equal(t, c.rule, e.Rule)
-			require.ErrorContains(t, e, c.remedy)
-		})
-	}
-}
-
 // TestOverflowIsTheCause proves that the queue pairs of a CQ that overflowed tell so.
 func TestOverflowIsTheCause(t *testing.T) {
 	p := newPair(t)
