@@ -14,6 +14,7 @@ type acks struct {
 
 	nak         pendingNAK // syndrome 0: none
 	gapReported bool       // packets behind the expected one get no further NAK
+	overfull    bool       // one of those found no room; so nothing else is held: losses make gaps, and they alone
 }
 
 // pendingNAK is a NAK to be sent.
@@ -30,7 +31,7 @@ func (a *acks) owe(cause transport.Cause) { a.ackOwed, a.ackCause = true, cause 
 // arrived tells that the expected request is there: a NAK for it that has not been
 // sent yet is no longer true.
 func (a *acks) arrived() {
-	a.gapReported = false
+	a.gapReported, a.overfull = false, false
 	a.nak = pendingNAK{}
 }
 

@@ -50,17 +50,15 @@ func (m *Machine) acknowledged(now clock.Time, p *bth.Packet) transport.Verdict 
 		return m.refused(now, p)
 	}
 	switch answered := m.settle(now, done); {
+	case s.IsRNR(): // waited out also behind a lost answer, which is asked for again after it
+		return m.wait(now, p)
 	case !answered && s.IsACK():
 		return m.impliedNAK(now, transport.RuleImpliedNAK)
 	case !answered:
 		return m.retry(now, transport.CauseImpliedNAK, transport.RuleImpliedNAK, (*Machine).lost)
-	}
-	switch {
 	case s.IsACK():
 		m.mendOn(now)
 		return transport.Verdict{Action: transport.Advanced, Rule: transport.RuleAck, PSN: p.PSN}
-	case s.IsRNR():
-		return m.wait(now, p)
 	}
 	return m.retry(now, transport.CauseNAK, transport.RuleNAKSequence, (*Machine).recover)
 }
@@ -74,7 +72,9 @@ func (m *Machine) impliedNAK(now clock.Time, rule transport.Rule) transport.Verd
 }
 
 // refused takes a fatal NAK: what lies before it is done, the request it names has
-// failed. A reserved syndrome fails as a bad response.
+// failed. If a READ or atomic before it lacks its answer, which will not come any more,
+// that is the oldest request and fails in its place. A reserved syndrome fails as a bad
+// response.
 func (m *Machine) refused(now clock.Time, p *bth.Packet) transport.Verdict {
 	status, rule := remoteError(p.AETH.Syndrome)
 	if status == cq.StatusBadResponse {

@@ -62,7 +62,7 @@ func newModelEnd(w *modelWorld, side, conn int) *modelEnd {
 	h := w.history
 	e := &modelEnd{world: w, host: w.hosts[side], side: side, conn: conn}
 	e.sq = qp.NewSendQueue(h.depth, 4, h.maxLen())
-	cfg := rc.Config{QPN: e.qpn(), PD: pd, MaxSGE: 4, Credits: h.credits[side], SharedRecv: e.host.srq}
+	cfg := rc.Config{QPN: e.qpn(), PD: pd, MaxSGE: 4, Credits: h.credits[side], SharedRecv: e.host.srq, Reorder: e.host.pool, GoBackN: h.goBackN[side]}
 	if e.host.srq == nil {
 		e.rq = qp.NewRecvQueue(h.recvDepth, 4)
 	}

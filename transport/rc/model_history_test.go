@@ -20,7 +20,9 @@ type modelHistory struct {
 	timeout, retry       uint8
 	rnrTimer, rnrRetry   uint8
 	shared, credits      [2]bool // by side: receives of its connections are shared; it counts them for the peer
-	batch                int     // packets that a side takes before it answers
+	goBackN              [2]bool
+	pool                 [2]int // bytes of packets behind a gap that a side holds
+	batch                int    // packets that a side takes before it answers
 	rates                modelRates
 	steps                []modelStep
 }
@@ -152,6 +154,10 @@ func drawModelHistory(t *rapid.T) *modelHistory {
 		rnrTimer: uint8(pick("rnr timer", 1, 1, 2, 10, 14, 0, 31)), rnrRetry: uint8(pick("rnr retry", 7, 7, 7, 7, 7, 7, 0, 1, 6)),
 		shared: both("shared"), credits: both("credits"), batch: pick("batch", 1, 1, 2, 5, 64),
 	}
+	h.goBackN = both("go back N")
+	for side := range h.pool {
+		h.pool[side] = pick("pool", 1<<20, 1<<20, 0, 1<<13)
+	}
 	h.responder += h.initiator
 	if pick("faults", 0, 0, 1) != 0 {
 		h.rates.seed = rapid.Uint64().Draw(t, "seed")
@@ -175,6 +181,10 @@ func (h *modelHistory) String() string {
 		if h.credits[side] {
 			fmt.Fprintf(&b, ", %s counts credits", name)
 		}
+		if h.goBackN[side] {
+			fmt.Fprintf(&b, ", %s goes back N", name)
+		}
+		fmt.Fprintf(&b, ", %s holds %d bytes", name, h.pool[side])
 	}
 	fmt.Fprintf(&b, ", answers every %d packets", h.batch)
 	for f, n := range h.rates.of {

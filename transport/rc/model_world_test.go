@@ -12,6 +12,7 @@ import (
 	"github.com/rocinante-rdma/roce/cq"
 	"github.com/rocinante-rdma/roce/mr"
 	"github.com/rocinante-rdma/roce/qp"
+	"github.com/rocinante-rdma/roce/transport/rc"
 )
 
 // modelNames are the sides'.
@@ -254,6 +255,7 @@ type modelHost struct {
 	region *mr.Region
 	srq    *qp.SharedRecvQueue // nil: connections have receives of their own
 	posted []modelReceive      // to srq
+	pool   *rc.ReorderPool     // nil: nothing is held
 	recvs  uint64              // receives ever posted
 
 	buf, want []byte // the region, and what the oracle says of it
@@ -300,6 +302,9 @@ func newModelHost(side int, h *modelHistory) *modelHost {
 	host.region, err = host.table.Register(pd, host.buf, uint64(side+1)*modelIOVA, allRight|mr.MWBind)
 	if err != nil {
 		panic(err)
+	}
+	if n := h.pool[side]; n > 0 {
+		host.pool = rc.NewReorderPool(n)
 	}
 	if h.shared[side] {
 		host.srq = qp.NewSharedRecvQueue(h.recvDepth, 4)

@@ -11,9 +11,10 @@ import (
 // was sent again, which it may always do (9.7.5.1.2).
 
 const (
-	// reorderSpan is how far behind the expected PSN a request may be to be held: twice
-	// the largest window of package congestion. What is beyond is more likely a ghost.
-	reorderSpan = 4096
+	// reorderReach is how far behind the expected PSN, or what is held already, a request
+	// may be to be held. A longer gap is a rare loss, and room for ghosts and forgeries:
+	// who does not see the connection hits so many PSNs of 2^24.
+	reorderReach = 256
 	// reorderSearch is after how many held ones the search for a packet's place among
 	// them is given up, so that a hostile order costs little.
 	reorderSearch = 64
@@ -59,15 +60,19 @@ func (m *Machine) hold(p *bth.Packet) transport.Rule {
 	if r.pool == nil || !p.Opcode.Is(bth.Send|bth.Write|bth.Read|bth.Atomic) || n > m.attr.PathMTU {
 		return transport.RuleGapAgain
 	}
-	if p.PSN.Diff(m.expected) > reorderSpan {
-		return transport.RuleNoRoom
+	if p.PSN.Diff(m.furthest()) > reorderReach {
+		return transport.RuleGapAgain
 	}
 	before, rule := r.place(p.PSN)
 	if rule != transport.RuleHeld {
 		return rule
 	}
+	if m.overfull {
+		return transport.RuleNoRoom
+	}
 	h := r.pool.take(n, r.bytes)
 	if h == nil {
+		m.overfull = true
 		return transport.RuleNoRoom
 	}
 	h.Packet = *p
@@ -75,6 +80,19 @@ func (m *Machine) hold(p *bth.Packet) transport.Rule {
 	copy(h.payload[copy(h.payload, p.Payload[0]):], p.Payload[1])
 	r.insert(before, h)
 	return transport.RuleHeld
+}
+
+// furthest is the PSN that requests are known to have got to: a READ among those held
+// takes as many as its answer.
+func (m *Machine) furthest() bth.PSN {
+	last := m.reorder.last
+	switch {
+	case last == nil:
+		return m.expected
+	case last.Opcode.Is(bth.Read):
+		return last.PSN.Add(packets(last.RETH.Len, m.attr.PathMTU) - 1)
+	}
+	return last.PSN
 }
 
 // place finds the held packet that one of this PSN comes behind, nil if it is the

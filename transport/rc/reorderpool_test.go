@@ -86,7 +86,7 @@ func TestHostileOrder(t *testing.T) {
 		"random": rand.New(rand.NewPCG(1, 2)).Perm,
 	} {
 		t.Run(name, func(t *testing.T) {
-			const n = 500
+			const n = 256 // as far as requests are held
 			p, pool := holdingPair(t, defaults())
 			for i := range n + 1 {
 				p.b.postRecv(uint64(i), 0, 8)

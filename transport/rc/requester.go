@@ -161,7 +161,7 @@ func (m *Machine) windowed(now clock.Time, w *qp.SendWQE) transport.Blocked {
 	if w.Op == qp.OpRead {
 		need = int(packets(w.Len, m.attr.PathMTU))
 	}
-	if inflight+need > bth.PSNWindow {
+	if inflight+need >= bth.PSNWindow {
 		return transport.BlockedWindow
 	}
 	if !m.mayFollow(now, inflight+need-1) {
