@@ -28,7 +28,7 @@ type DeviceAttr struct {
 	MaxMR       int    // memory regions …
 	MaxMW       int    // … and windows, which share the one number
 	MaxRdAtomic int    // READs and atomics outstanding per queue pair and direction
-	MaxMessage  uint32 // bytes per message
+	MaxMessage  uint32 // bytes per message; of a READ over path MTU 256 one packet less: its PSNs must not go half round
 }
 
 // String lists the attributes.

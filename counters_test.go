@@ -54,10 +54,13 @@ var troubles = []trouble{
 	}, counted{}, counted{
 		roce.CounterRDMARecvs: 1, roce.CounterRxWriteRequests: 1, roce.CounterRxReadRequests: 1, roce.CounterRxAtomicRequests: 1,
 	}},
-	{"a request is lost", nil, simnet.Drop(simnet.Match{From: "a", Nth: 2}), func(p *pair) { p.writes(1, 5*1024) }, counted{
+	{"a request is lost", nil, simnet.Drop(simnet.Match{From: "a", Nth: 3}), func(p *pair) {
+		p.writes(1, 10) // which measures the round trip
+		p.writes(1, 5*1024)
+	}, counted{
 		roce.CounterTxRetransmits: 1, roce.CounterPacketSeqErr: 1,
 	}, counted{
-		roce.CounterRxWriteRequests: 1, roce.CounterOutOfSequence: 3, roce.CounterOutOfSeqRequest: 1,
+		roce.CounterRxWriteRequests: 2, roce.CounterOutOfSequence: 3, roce.CounterOutOfSeqRequest: 1,
 	}},
 	{"a request comes twice", nil, simnet.Duplicate(simnet.Match{From: "a", Nth: 2}), func(p *pair) { p.writes(1, 5*1024) }, counted{}, counted{
 		roce.CounterRxWriteRequests: 1, roce.CounterDuplicateRequest: 1,

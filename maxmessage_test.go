@@ -27,3 +27,19 @@ func TestLongestMessageIsTheAdvertisedOne(t *testing.T) {
 		require.NoError(t, err, "%s", op)
 	}
 }
+
+// C19: over the smallest path MTU a READ of 2^31 bytes would take half of all PSNs, and old
+// answers could not be told from new ones: it fails before anything is sent. Over the
+// next larger its length is no fault.
+func TestLongestRead(t *testing.T) {
+	for mtu, want := range map[int]roce.Status{256: roce.StatusLocalLength, 512: roce.StatusLocalProtection} {
+		p := newPair(t, roce.WithPathMTU(mtu))
+		p.a.send(roce.SendWR{Op: roce.OpRead, SGE: roce.SGE{Addr: 1, Len: p.a.dev.Attr().MaxMessage}})
+		wc := p.wait(p.a, 1)[0]
+		require.Equal(t, want, wc.Status, "path MTU %d: the length is looked at before the memory, of which there is none", mtu)
+		require.Zero(t, p.a.qp.Stats().PacketsSent)
+		if mtu == 256 {
+			require.ErrorContains(t, p.a.cq.Err(&wc), "nor a READ over path MTU 256 than 2^31 - 256")
+		}
+	}
+}

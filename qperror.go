@@ -77,7 +77,7 @@ func (e *QPError) remedy() string {
 	case transport.RuleLocalMemory, transport.RuleResponseMemory:
 		return "check that the SGEs lie in regions with local write access that are not closed yet"
 	case transport.RuleLength, transport.RuleDMALength:
-		return "check that both ends use the same path MTU, and that no message is longer than 2^31 bytes"
+		return "check that both ends use the same path MTU, and that no message is longer than 2^31 bytes, nor a READ over path MTU 256 than 2^31 - 256"
 	case transport.RuleCQOverflow:
 		return "create the CQ as deep as all the queues together that feed it, or poll it earlier"
 	case transport.RuleBadResponse:

@@ -72,4 +72,4 @@ func FuzzScript(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, b []byte) { fuzzScript(b) })
 }
 
-func TestDriveScript(t *testing.T) { fuzzing.Drive(t, "FuzzScript", scriptSeeds(), fuzzScript) }
+func TestDriveScript(t *testing.T) { fuzzing.Drive(t, "fault.FuzzScript", scriptSeeds(), fuzzScript) }

@@ -43,6 +43,7 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
   sudo roci demo --link xdp             past the kernel, over a veth pair
   roci demo --out demo.pcapng           then: roci trace demo.pcapng, or Wireshark
   roci demo --size 1048576              throughput of longer messages
+  roci demo --stats                     and all counters, with their meanings
   roci demo --json | jq .operations`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

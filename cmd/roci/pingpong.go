@@ -59,6 +59,7 @@ tags with VLAN ID 0. Other links write no tags, and -l has no effect.`,
   roci pingpong --addr fd00::1             a server on this address
   roci pingpong --link auto 10.0.0.1       over the link with the least latency
   roci pingpong --link xdp:zerocopy --dev eth0 -g 1 10.0.0.1
+  roci pingpong --stats 10.0.0.1           and what was lost, repeated, refused
   roci pingpong --trace run.pcapng 10.0.0.1 && roci trace --ladder run.pcapng`,
 		Args: atMostOneHost,
 		RunE: func(c *cobra.Command, args []string) error {

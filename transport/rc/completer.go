@@ -109,7 +109,8 @@ func (m *Machine) badResponse(p *bth.Packet) transport.Verdict {
 
 // settle takes everything before psn as acknowledged and completes it, in order.
 // It stops at a READ or atomic, which only its own answer completes, and returns
-// false if that lies wholly or partly before psn: its answer was lost.
+// false if that lies wholly or partly before psn: its answer was lost. What lies
+// behind is completed when that has come; the peer does not say it twice.
 func (m *Machine) settle(now clock.Time, psn bth.PSN) bool {
 	from := m.unacked
 	answered := true
@@ -120,6 +121,7 @@ func (m *Machine) settle(now clock.Time, psn bth.PSN) bool {
 		}
 		if w.Op.Reads() {
 			answered = false
+			m.executed = laterOf(m.executed, psn)
 			break
 		}
 		if !w.Last.Before(psn) {
@@ -208,12 +210,25 @@ func (m *Machine) readData(now clock.Time, p *bth.Packet) transport.Verdict {
 	v := transport.Verdict{Action: transport.Advanced, Rule: transport.RuleReadData, PSN: p.PSN}
 	if p.PSN == w.Last {
 		v.Rule = transport.RuleReadDone
-		m.finish(w)
-	} else {
-		m.unacked = p.PSN.Add(1)
+		m.answered(now, w)
+		return v
 	}
+	m.unacked = p.PSN.Add(1)
 	m.progressed(now, 1)
 	return v
+}
+
+// answered completes a READ or atomic, and what the peer has said to have executed
+// behind it. If it was what was sent again last, no other answer may come.
+func (m *Machine) answered(now clock.Time, w *qp.SendWQE) {
+	m.finish(w)
+	m.progressed(now, 1)
+	if m.executed.After(m.unacked) {
+		m.settle(now, m.executed)
+	}
+	if m.phase == mended {
+		m.mendOn(now)
+	}
 }
 
 // fits reports whether a READ response has the right form and length for its
@@ -248,8 +263,7 @@ func (m *Machine) atomicResult(now clock.Time, p *bth.Packet) transport.Verdict 
 	if !m.place(w.SGL, 0, m.result[:], true) {
 		return m.noMemory(p)
 	}
-	m.finish(w)
-	m.progressed(now, 1)
+	m.answered(now, w)
 	return transport.Verdict{Action: transport.Advanced, Rule: transport.RuleAtomicDone, PSN: p.PSN}
 }
 

@@ -72,6 +72,8 @@ func (m *Machine) retry(
 	case m.goneBack || m.rnrUntil != clock.Never:
 		// An RNR wait is not shortened: peers follow an RNR NAK by a sequence NAK.
 		v.Action, v.Rule = transport.Ignored, transport.RuleNAKAgain
+	case m.phase == rereading || m.phase == reread:
+		again(m, now, why) // counted when that began: the gap behind is of the same transmission
 	case m.retries == 0:
 		v.Action, v.Rule = transport.Failed, transport.RuleRetryExceeded
 		m.fail(cq.StatusRetryExceeded, v)
@@ -94,7 +96,7 @@ func (m *Machine) goBack(why transport.Cause) {
 	m.next, m.cursor = m.unacked, m.sq.Head()
 	m.why = why
 	m.goneBack = true
-	m.phase = onward
+	m.phase, m.hadSent = onward, m.unacked
 	m.timing = false
 	m.lossy = m.lossy || why != transport.CauseRNR
 	m.timer, m.overdue = clock.Never, clock.Never
@@ -115,7 +117,7 @@ func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
 	case m.attr.RNRRetry != retryForever:
 		m.rnrRetries--
 	}
-	if m.keeps {
+	if m.keeps && !m.goesBackN() {
 		m.resend(transport.CauseRNR, mending, 1)
 	} else {
 		m.goBack(transport.CauseRNR)
@@ -131,7 +133,7 @@ func (m *Machine) progressed(now clock.Time, packets int) {
 	m.reload(&m.attr)
 	m.goneBack = false
 	m.timer, m.overdue = clock.Never, clock.Never
-	m.expiries = 0
+	m.executed, m.hadSent = laterOf(m.executed, m.unacked), laterOf(m.hadSent, m.unacked)
 	m.cc.Acked(now, packets, m.sample(now, m.unacked))
 	if m.next.Before(m.unacked) {
 		// What was to be sent again has arrived after all.

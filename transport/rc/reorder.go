@@ -157,8 +157,10 @@ func (r *reorderBuffer) clear() {
 }
 
 // resume goes on with what was held behind the request just executed, whose verdict is
-// v, up to the next gap, which is reported at once. A held request that is refused ends
-// it with its own verdict: if the peer may try again the others wait on.
+// v, up to the next gap. That is reported when a request comes that does not fill it: a
+// peer that sends a long gap again would begin anew at each of its packets. A held
+// request that is refused ends it with its own verdict: if the peer may try again the
+// others wait on.
 func (m *Machine) resume(v transport.Verdict) transport.Verdict {
 	v.Rule = transport.RuleFilled
 	r := &m.reorder
@@ -173,9 +175,6 @@ func (m *Machine) resume(v transport.Verdict) transport.Verdict {
 			return held
 		}
 		v.Behind++
-	}
-	if r.first != nil {
-		m.reportGap()
 	}
 	return v
 }

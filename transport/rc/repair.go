@@ -13,7 +13,7 @@ import (
 // again: that packet, and then what was never sent. If not, all is sent again from
 // there on (go-back-N), and the question is put at rarer and rarer losses.
 //
-// A NAK names one gap, and the next one comes when that is filled. So that a burst of
+// A NAK names one gap, and the next one comes behind what fills that. So that a burst of
 // losses takes not as many round trips as it has packets, each gap that begins where
 // the last one ended has twice as many packets sent again.
 
@@ -47,8 +47,9 @@ func (p phase) repeats() bool { return p >= probing && p <= rereading }
 
 // recover decides what is sent again after a NAK.
 func (m *Machine) recover(now clock.Time, why transport.Cause) {
+	m.expiries = 0
 	switch {
-	case m.cfg.GoBackN:
+	case m.goesBackN():
 		m.lost(now, why)
 	case m.keeps:
 		m.mend(now, why)
@@ -58,6 +59,11 @@ func (m *Machine) recover(now clock.Time, why transport.Cause) {
 		m.lost(now, why)
 	}
 }
+
+// goesBackN reports whether everything is sent again from a gap on. So it is as well while
+// nothing is overdue before the acknowledgement timeout ends: if a single packet is lost
+// again, or its answer, no other one makes up for it, and a retry would be spent.
+func (m *Machine) goesBackN() bool { return m.cfg.GoBackN || !m.measured() }
 
 // probes reports whether this loss, of a peer that is not known to keep, is one at which
 // to find out: the first, the second, the fourth …
@@ -138,7 +144,7 @@ func (m *Machine) learn(now clock.Time) {
 	case m.phase == mending:
 		m.skipAhead(mended) // it has arrived after all
 	case m.phase == mended:
-		if more {
+		if more || m.unacked == m.hadSent {
 			m.phase = onward
 		}
 	case more: // the answer to a probe
@@ -151,14 +157,16 @@ func (m *Machine) learn(now clock.Time) {
 	}
 }
 
-// mendOn goes on mending when an acknowledgement ends where the run did: what was sent
-// before is missing there too. It comes instead of a NAK if nothing behind arrived.
+// mendOn goes on mending when an answer ends before what was sent when the gap
+// was reported: more is missing there. It comes instead of a NAK if nothing was sent since
+// whose arrival would tell.
 func (m *Machine) mendOn(now clock.Time) {
+	short := m.unacked.Before(m.hadSent) && m.hadSent == m.sentTo && m.next == m.sentTo
 	switch {
-	case m.phase != mended || m.unacked != m.runEnd || !m.runEnd.Before(m.hadSent):
+	case !short || m.phase == mended && m.unacked.Before(m.runEnd):
 	case m.keeps:
 		m.mend(now, m.why)
-	default:
+	case m.phase == mended:
 		m.goBack(m.why)
 	}
 }
@@ -168,7 +176,7 @@ func (m *Machine) mendOn(now clock.Time) {
 // it could not have answered that (9.7.5.1.2). A NAK may still tell of a gap behind.
 func (m *Machine) rereads(now clock.Time, why transport.Cause) {
 	m.lost(now, why)
-	if m.cfg.GoBackN {
+	if m.goesBackN() {
 		return
 	}
 	m.phase, m.runEnd = rereading, m.sentTo

@@ -24,6 +24,7 @@ type requester struct {
 	reads    int     // READs and atomics numbered and not completed
 	silent   uint32  // packets sent since one asked for an acknowledgement
 	readFrom bth.PSN // where the oldest READ was last asked for again
+	executed bth.PSN // behind unacked: the peer has executed what lies before it
 
 	why     transport.Cause   // cause of packets before sentTo
 	blocked transport.Blocked // why the last call sent nothing
@@ -46,7 +47,8 @@ func (r *requester) idle() {
 // start enters RTS with the first PSN and the index of the first WQE.
 func (r *requester) start(a *qp.Attr, head uint32) {
 	psn := a.SQPSN
-	*r = requester{unacked: psn, next: psn, sentTo: psn, cursor: head, numbered: head}
+	*r = requester{unacked: psn, next: psn, sentTo: psn, executed: psn, cursor: head, numbered: head}
+	r.hadSent = psn
 	r.recovery.idle()
 	r.overdue = clock.Never
 	r.recovery.reload(a)

@@ -50,6 +50,7 @@ func waitOut(p *pair, r *rand.Rand) {
 		switch r.IntN(5) {
 		case 0:
 			p.sendsOf(qp.OpSend, 1)
+			p.a.m.Posted()
 			posted++
 		case 1:
 			p.a.recv(nak)

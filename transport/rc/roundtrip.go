@@ -29,7 +29,7 @@ type roundTrip struct {
 
 	lossy    bool       // something was lost on this connection
 	overdue  clock.Time // when the oldest unacknowledged packet is sent again; Never: not running
-	expiries uint       // since something was acknowledged
+	expiries uint       // since a round trip was measured, or the peer reported a gap
 }
 
 // measure begins a measurement with a packet that has to be answered.
@@ -45,7 +45,7 @@ func (r *roundTrip) sample(now clock.Time, psn bth.PSN) time.Duration {
 	if !r.timing || !r.timed.Before(psn) {
 		return 0
 	}
-	r.timing = false
+	r.timing, r.expiries = false, 0
 	rtt := max(now.Sub(r.sentAt), 1)
 	if r.smoothed == 0 {
 		r.smoothed, r.variation = rtt, rtt/2
@@ -56,17 +56,22 @@ func (r *roundTrip) sample(now clock.Time, psn bth.PSN) time.Duration {
 	return rtt
 }
 
-// patience is how long an answer may take before it is overdue, twice as long each time.
-func (r *roundTrip) patience() time.Duration {
-	return (r.smoothed + max(4*r.variation, granularity)) << min(r.expiries, 10)
+// patience is how long an answer may take before it is overdue, if it is the first one
+// that does.
+func (r *roundTrip) patience() time.Duration { return r.smoothed + max(4*r.variation, granularity) }
+
+// measured reports whether what is overdue can be told before the acknowledgement
+// timeout.
+func (m *Machine) measured() bool {
+	return m.smoothed != 0 && m.patience() < ackTimeout(m.attr.Timeout)
 }
 
-// startEarlyTimer starts the timer for what is overdue, if it is not running. While
-// nothing was ever lost it is not worth a packet that some scheduler was late.
+// startEarlyTimer starts the timer for what is overdue, if it is not running. It waits
+// twice as long each time. While nothing was ever lost it is not worth a packet that
+// some scheduler was late.
 func (m *Machine) startEarlyTimer(now clock.Time) {
-	timeout := ackTimeout(m.attr.Timeout)
-	if m.overdue == clock.Never && m.lossy && m.smoothed != 0 && timeout != 0 && !m.cfg.GoBackN {
-		m.overdue = now.Add(min(m.patience(), timeout))
+	if m.overdue == clock.Never && m.lossy && !m.goesBackN() {
+		m.overdue = now.Add(m.patience() << min(m.expiries, 10))
 	}
 }
 
