@@ -2,6 +2,6 @@
 //
 // [Controller] is the boundary: one controller per QP, driven by the transport
 // machine with the time as an argument. [Window] is the plain controller: a window
-// that ordinary receivers survive, grown while little is lost, halved when all has to be
-// sent again, and shrunk to what arrives when too much is lost singly.
+// that ordinary receivers survive, grown while nothing is lost, and halved on losses that
+// are its own fault.
 package congestion

@@ -7,30 +7,25 @@ import (
 )
 
 // Limits of the plain window. A receiver with Linux's default socket buffer takes
-// 128 packets of 1 KiB or 48 of 4 KiB without loss, but not 128 of 4 KiB.
+// 92 packets of 1 KiB, 48 of 2 KiB or 25 of 4 KiB that nobody reads.
 const (
 	startPackets = 128
 	startBytes   = 192 << 10
 	minPackets   = 1
 	maxPackets   = 2048
-
-	// tolerance is the share of packets, one in so many, that may be lost singly
-	// without it being the window's fault.
-	tolerance = 16
 )
 
-// Window limits the packets in flight: it starts at min(128 packets, 192 KiB), and
-// grows by one packet for each full window acknowledged. It halves whenever the
-// requester goes back, which it does once per loss. Where the peer keeps what comes
-// behind a lost packet, losses up to one packet in sixteen are taken for the network's;
-// beyond, the window shrinks by the share that was lost, to what a buffer on the way
-// takes. It stays between 1 and 2048 packets. The zero Window is ready to Start.
+// Window limits the packets in flight: it starts at min(128 packets, 192 KiB), grows by
+// one packet for each full window acknowledged, and halves when a loss is its own fault:
+// when the requester goes back, which it does once per loss, or when more packets were
+// lost singly than the network loses anyhow (see background). It stays between 1 and 2048
+// packets. The zero Window is ready to Start.
 type Window struct {
 	limit  int // packets
 	acked  int // packets acknowledged since the window last changed
-	holes  int // packets lost singly since then
 	pmtu   int
 	losses uint64
+	background
 }
 
 var _ Controller = (*Window)(nil)
@@ -45,33 +40,33 @@ func (w *Window) Sent(clock.Time, int) {}
 
 // Acked implements Controller.
 func (w *Window) Acked(_ clock.Time, packets int, _ time.Duration) {
+	w.arrived(packets)
 	w.acked += packets
-	if w.acked < w.limit {
-		return
+	if w.acked >= w.limit {
+		w.acked = 0
+		w.limit = min(w.limit+1, maxPackets)
+		w.grown(w.limit)
 	}
-	if w.holes*tolerance > w.acked {
-		w.set(w.limit * max(w.acked-w.holes, 0) / w.acked)
-	} else {
-		w.set(w.limit + 1)
-	}
-}
-
-// set begins anew with another limit.
-func (w *Window) set(limit int) {
-	w.limit = min(max(limit, minPackets), maxPackets)
-	w.acked, w.holes = 0, 0
 }
 
 // Lost implements Controller.
 func (w *Window) Lost(clock.Time) {
 	w.losses++
-	w.set(w.limit / 2)
+	w.halve()
 }
 
 // Hole implements Controller.
 func (w *Window) Hole(_ clock.Time, packets int) {
 	w.losses++
-	w.holes += packets
+	if !w.excuses(packets) {
+		w.halve()
+	}
+}
+
+func (w *Window) halve() {
+	w.overflown(w.limit)
+	w.acked = 0
+	w.limit = max(w.limit/2, minPackets)
 }
 
 // CNP implements Controller. The plain window does not react to marks.

@@ -187,7 +187,14 @@ func TestPeerStopsKeeping(t *testing.T) {
 		next += n
 	}
 	p.a.recv(nak(bth.PSN(next)))
-	require.Equal(t, psns(next, 164-next), p.a.sent())
+	for next < 164 {
+		again := p.a.sent() // as much as the window takes
+		require.NotEmpty(t, again)
+		require.Equal(t, psns(next, len(again)), again)
+		next += len(again)
+		p.a.recv(ack(bth.PSN(next - 1)))
+	}
+	p.a.requireSends(ok(60)...)
 }
 
 // TestLostTail proves that a loss at the end, behind which nothing comes that could tell,
@@ -329,7 +336,7 @@ func TestTwiceTheWindow(t *testing.T) {
 	p.a.recv(ack(104))
 	p.sendsOf(qp.OpWrite, 400)
 	first := len(p.a.sent())
-	require.InDelta(t, 128, first, 2)
+	require.InDelta(t, 64, first, 2, "it halved at the first loss")
 	p.a.recv(nak(105))
 	again := len(p.a.sent())
 	require.InDelta(t, first, again, 2)
