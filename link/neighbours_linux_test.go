@@ -3,12 +3,15 @@ package link_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,6 +26,7 @@ type neighbours struct {
 	tcp    net.Conn
 	ping   *net.IPConn
 	rounds atomic.Int64
+	lost   int // pings sent again; run's
 	ending atomic.Bool
 	ended  chan error
 }
@@ -87,13 +91,29 @@ func (n *neighbours) block(round uint16) error {
 	return nil
 }
 
-// request sends an ICMP echo request (RFC 792) and waits for its reply.
+// request sends an ICMP echo request (RFC 792), every second until its reply comes: unlike
+// TCP's, nobody sends it again when the interface has no room for it.
 func (n *neighbours) request(round uint16) error {
-	const id = 0x1234
+	const id, tries = 0x1234, 10
 	msg := []byte{8, 0, 0, 0, id >> 8, id & 0xff, byte(round >> 8), byte(round)}
 	sum := uint32(8<<8) + id + uint32(round)
 	binary.BigEndian.PutUint16(msg[2:], ^uint16(sum+sum>>16))
-	if _, err := n.ping.Write(msg); err != nil {
+	for range tries {
+		if _, err := n.ping.Write(msg); err != nil {
+			return err
+		}
+		err := n.reply(msg)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		n.lost++
+	}
+	return fmt.Errorf("no reply to %d requests, one a second", tries)
+}
+
+// reply waits a second for the reply to an echo request.
+func (n *neighbours) reply(msg []byte) error {
+	if err := n.ping.SetReadDeadline(time.Now().Add(time.Second)); err != nil {
 		return err
 	}
 	for reply := make([]byte, 1500); ; {
@@ -115,5 +135,5 @@ func (n *neighbours) stop() {
 	require.NoError(n.t, n.tcp.Close())
 	require.NoError(n.t, n.ping.Close())
 	require.Positive(n.t, n.rounds.Load())
-	n.t.Logf("beside it: %d blocks of 32 KiB by TCP and as many pings, all answered", n.rounds.Load())
+	n.t.Logf("beside it: %d blocks of 32 KiB by TCP and as many pings, all answered, %d of them when sent again", n.rounds.Load(), n.lost)
 }
