@@ -49,7 +49,7 @@ type QPConfig struct {
 
 	// GoBackN is for comparison and teaching. Normally a request that arrives behind a
 	// lost one is kept until that has been sent again, in up to 8 MiB per device; and a
-	// peer that is found to keep requests too is sent only again what was lost. With
+	// peer that is found to keep requests too is sent again only what was lost. With
 	// GoBackN the queue pair does neither: what follows a lost packet is dropped, and
 	// sent again, as most adapters do.
 	GoBackN bool

@@ -1,16 +1,17 @@
 package congestion
 
 // background tells the losses of a window that is too large from those that happen
-// whatever its size. After the window has halved, and until it has grown to three quarters
-// of what it was, no buffer overflows because of it: what is lost then is the network's
-// own. Later, up to twice that share is excused. Too much lost even then, one packet in
-// eight, says that there is less room than there was.
+// whatever its size. From when the window has halved until it has grown to three quarters
+// of what it was, which is called a pass, no buffer overflows because of it: what is lost
+// then is the network's own, unless it is more than one packet in eight, which says that
+// there is less room than there was. Between passes, up to twice the network's share is
+// excused.
 type background struct {
 	peak  int     // the window when it last halved
-	calm  bool    // it has not grown to three quarters of that since
-	pass  share   // since it halved
-	all   share   // of the passes that were completed
-	spare float64 // packets whose loss is excused yet
+	calm  bool    // a pass is under way
+	pass  share   // in that pass so far
+	all   share   // in the passes that were completed
+	spare float64 // packets whose loss is still excused
 }
 
 const (
@@ -44,7 +45,8 @@ func (b *background) arrived(packets int) {
 	b.spare = min(b.spare+rate*float64(packets), mostSpare)
 }
 
-// excuses reports whether the loss of packets is not the window's fault.
+// excuses counts packets that were lost, and reports whether that is not the window's
+// fault.
 func (b *background) excuses(packets int) bool {
 	if b.calm {
 		b.pass.lost += float64(packets)

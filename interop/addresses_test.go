@@ -74,8 +74,9 @@ type farAddress struct{}
 func (farAddress) String() string { return "region of more than 4 GiB" }
 
 func (farAddress) run(t *testing.T, b *bench, w way) {
-	const origin = 4<<30 - inboxOff - guard - 2000 // a message that arrives begins below 4 GiB, and ends above
-	buf, err := unix.Mmap(-1, 0, 4<<30+memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+	border := int64(4 << 30)                        // no constant: it does not fit the ints of 32-bit systems, for which this is only vetted
+	origin := int(border) - inboxOff - guard - 2000 // a message that arrives begins below the border, and ends above
+	buf, err := unix.Mmap(-1, 0, int(border)+memorySize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, unix.Munmap(buf)) })
 	p := b.connect(t, patient)

@@ -16,7 +16,7 @@ const MaxMessage uint32 = 1 << 31
 // ErrQueueFull is returned by Post when every element of the ring is in use.
 // Elements become free when their work completes; unsignaled work completes with
 // the next signaled one.
-var ErrQueueFull = errors.New("qp: queue full: its work has to complete first (poll the CQ; receives are used up by messages), or create the queue pair with a deeper queue")
+var ErrQueueFull = errors.New("qp: queue full: its work has to complete first (poll the CQ; receives are used up by messages), or create a deeper queue")
 
 // WRError says which field of a work request is wrong.
 type WRError struct {

@@ -45,7 +45,7 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
   roci demo --size 1048576              throughput of longer messages
   roci demo --stats                     and all counters, with their meanings
   roci demo --json | jq .operations`,
-		Args: cobra.NoArgs,
+		Args: nothingElse,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
@@ -61,6 +61,13 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
 	registerStats(c, &stats)
 	fs.SortFlags = false
 	return c
+}
+
+func nothingElse(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("demo takes flags only, %q is none; see roci demo --help", args[0])
+	}
+	return nil
 }
 
 func runDemo(ctx context.Context, out io.Writer, say func(string), o demo.Options, asJSON, stats bool) error {

@@ -47,7 +47,7 @@ func TestDemoErrors(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--link carrier-pigeon", "there are auto, auto:bandwidth, raw, udp, xdp, xdp:copy, xdp:generic, xdp:native, xdp:zerocopy, sim"},
 		{"--size 1048577", "--size 1048577: must be 8 to 1048576"},
-		{"now", `unknown command "now" for "roci demo"`},
+		{"now", `demo takes flags only, "now" is none; see roci demo --help`},
 	} {
 		_, err := roci(append([]string{"demo"}, strings.Fields(c.args)...)...)
 		require.ErrorContains(t, err, c.want)

@@ -54,6 +54,7 @@ priority in the VLAN tags of all packets; without a VLAN, a priority other than 
 tags with VLAN ID 0. Other links write no tags, and -l has no effect.`,
 		Example: `  roci pingpong                            a server
   roci pingpong 10.0.0.1                   its client
+  roci pingpong 127.0.0.2                  its client on the same host, as 127.0.0.1
   roci pingpong -c -n 100 -s 65536 10.0.0.1
   ibv_rc_pingpong -g 1 10.0.0.1            the tool as the client
   roci pingpong --addr fd00::1             a server on this address

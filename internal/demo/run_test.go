@@ -184,9 +184,13 @@ func TestSimulatesWhereUDPCannotBeHad(t *testing.T) {
 		require.LessOrEqual(t, utf8.RuneCountInString(line), width+1, line)
 	}
 
-	o.Network = UDP
+	o.Network, o.Capture = UDP, ""
+	t.Setenv("TMPDIR", t.TempDir())
 	_, err = run(t.Context(), o, p)
 	require.EqualError(t, err, r.Note)
+	left, err := filepath.Glob(filepath.Join(os.TempDir(), "*"))
+	require.NoError(t, err)
+	require.Empty(t, left, "a capture of nothing")
 }
 
 func TestOptionsAreChecked(t *testing.T) {

@@ -31,7 +31,7 @@ func beginStory(n network, capture string) (s *story, err error) {
 	s.recorder = trace.NewRecorder(trace.DefaultBuffer, trace.NewPcapng(s.file, epoch), s.chapters)
 	ends, err := openPair(n, s.recorder.Device("A"), s.recorder.Device("B"), patient)
 	if err != nil {
-		return nil, errors.Join(err, s.recorder.Close(), s.file.Close())
+		return nil, errors.Join(err, s.recorder.Close(), s.file.Close(), dropCapture(s.file.Name(), capture))
 	}
 	if s.arena, err = newArena(ends, threePackets(ends.pathMTU()), 1); err != nil {
 		return nil, errors.Join(err, s.end())
@@ -44,6 +44,14 @@ func createCapture(name string) (*os.File, error) {
 		return os.CreateTemp("", "roci-demo-*.pcapng")
 	}
 	return os.Create(name)
+}
+
+// dropCapture removes a capture in which nothing is, unless the caller named it.
+func dropCapture(name, asked string) error {
+	if asked != "" {
+		return nil
+	}
+	return os.Remove(name)
 }
 
 // patient has nothing sent again within 4 s: the story is not to tell of packets that

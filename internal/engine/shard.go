@@ -24,7 +24,7 @@ const (
 )
 
 // reorderBytes is the memory for requests that came before their turn, for all queue
-// pairs of a shard: two windows of 1,024 packets at the largest path MTU.
+// pairs of a shard: two windows of almost 1,000 packets at the largest path MTU.
 const reorderBytes = 8 << 20
 
 // Config is what a shard is made of.

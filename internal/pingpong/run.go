@@ -22,6 +22,9 @@ func Dial(ctx context.Context, address string, o Options) (*Result, error) {
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if _, unknown := errors.AsType[*net.DNSError](err); unknown {
+		return nil, err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w; is the server running, with this -p?", err)
 	}

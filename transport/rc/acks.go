@@ -14,7 +14,10 @@ type acks struct {
 
 	nak         pendingNAK // syndrome 0: none
 	gapReported bool       // packets behind the expected one get no further NAK
-	overfull    bool       // one of those found no room; so nothing else is held: losses make gaps, and they alone
+
+	// overfull: one of those found no room. Nothing else is held until the expected one
+	// comes, so that holding makes no gaps of its own.
+	overfull bool
 }
 
 // pendingNAK is a NAK to be sent.
@@ -45,8 +48,8 @@ func (r *responder) silence() {
 // answer commits the next packet of the responder. Answers leave in the order of
 // their requests, and acknowledgements and NAKs after them: an ACK names only what
 // lies behind no unfinished READ (9.7.5.1.2). A NAK makes the acknowledgement before
-// it superfluous, unless that has credits to tell, or the gap is one between held
-// requests: if a ghost is among those, the peer takes the NAK for one as well.
+// it superfluous, unless that has credits to tell, or requests are held: if one of
+// those is a ghost, the NAK may name what the peer never sent, and be ignored.
 func (m *Machine) answer(allow transport.ClassMask, o *Out) bool {
 	if m.replay.pending > 0 {
 		return allow.Has(transport.ClassReadResponse) && m.answerRequest(allow, o)

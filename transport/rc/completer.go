@@ -65,10 +65,10 @@ func (m *Machine) acknowledged(now clock.Time, p *bth.Packet) transport.Verdict 
 
 // impliedNAK asks again for READs and atomics because one is unanswered (9.7.5.1.2).
 func (m *Machine) impliedNAK(now clock.Time, rule transport.Rule) transport.Verdict {
-	if m.phase == rereading || m.phase == reread {
+	if m.phase.rereads() {
 		return ignored(transport.RuleNAKAgain, m.unacked)
 	}
-	return m.retry(now, transport.CauseImpliedNAK, rule, (*Machine).rereads)
+	return m.retry(now, transport.CauseImpliedNAK, rule, (*Machine).askAgain)
 }
 
 // refused takes a fatal NAK: what lies before it is done, the request it names has

@@ -22,7 +22,7 @@
 //	local.go      binding and invalidating memory windows (10.6.5.1, 10.8.3.3)
 //	completer.go  acknowledgements, READ data, atomic results, NAKs (9.7.5, 9.9.2)
 //	recovery.go   going back, timeouts, RNR waits, retry counts (9.7.5.2, 9.7.6)
-//	repair.go     sending only again what a peer misses that keeps the rest
+//	repair.go     sending again only what a peer misses that keeps the rest (9.7.5.1.2)
 //	roundtrip.go  the measured round trip, and what is overdue by it
 //	responder.go  requests in the order of IBTA's checks, a loop over named steps (9.7.4, 9.9.3)
 //	reorder.go    requests that come before their turn; reorderpool.go their memory
@@ -42,7 +42,9 @@
 // refused with NAK invalid request. A READ restarted in its middle is answered
 // with First/Only again. A gap inside READ data is repaired at once, without
 // waiting for the timeout. One NAK follows a not-ready receiver, not two. What came
-// behind a gap is acknowledged with what fills it; after the first loss the missing
-// packet comes alone, and after others nothing else comes again.
+// behind a gap is acknowledged with what fills it. After the first loss the missing packet
+// comes alone, if a round trip was measured by then; and to a peer that turns out to keep
+// the rest, nothing else comes again after later ones. After a loss, what is not answered
+// within the usual round trip comes again before the timeout.
 // Acknowledgements tell of no credits, unless the queue pair was made to count them.
 package rc

@@ -8,21 +8,24 @@ import (
 	"github.com/rocinante-rdma/roce/transport"
 )
 
-// recovery is what the requester needs to go back: two deadlines, two counters.
+// recovery is what the requester needs to go back: three deadlines, two counters.
 type recovery struct {
-	timer    clock.Time // the acknowledgement timeout, Never: not running
-	rnrUntil clock.Time // the end of an RNR wait, Never: not waiting
+	timer    clock.Time // the acknowledgement timeout; Never: not running
+	overdue  clock.Time // when the oldest unacknowledged packet is sent again early; Never: not running
+	rnrUntil clock.Time // the end of an RNR wait; Never: not waiting
 
 	retries    uint8 // left
 	rnrRetries uint8 // left
 
 	// goneBack: a retransmission has begun and nothing was acknowledged since.
-	// Further NAKs belong to packets of the first transmission: only the timer may
+	// Further NAKs belong to packets of the first transmission: only a timer may
 	// go back again, else one loss would set off many retransmissions.
 	goneBack bool
 }
 
-func (r *recovery) idle() { *r = recovery{timer: clock.Never, rnrUntil: clock.Never} }
+func (r *recovery) idle() {
+	*r = recovery{timer: clock.Never, overdue: clock.Never, rnrUntil: clock.Never}
+}
 
 // reload sets the counters to their configured values.
 func (r *recovery) reload(a *qp.Attr) {
@@ -31,11 +34,11 @@ func (r *recovery) reload(a *qp.Attr) {
 
 // Deadline is when Advance has something to do.
 func (m *Machine) Deadline() clock.Time {
-	return clock.Earliest(min(m.timer, m.overdue), clock.Earliest(m.rnrUntil, m.cc.Deadline()))
+	return min(m.timer, m.overdue, m.rnrUntil, m.cc.Deadline())
 }
 
-// Advance does what is due: the end of an RNR wait, an acknowledgement timeout, or an
-// answer that is overdue.
+// Advance does what is due: what the congestion control asked for, the end of an RNR wait,
+// and an acknowledgement timeout or an answer that is overdue.
 func (m *Machine) Advance(now clock.Time) {
 	if m.cc.Deadline() <= now {
 		m.cc.Advance(now)
@@ -72,8 +75,8 @@ func (m *Machine) retry(
 	case m.goneBack || m.rnrUntil != clock.Never:
 		// An RNR wait is not shortened: peers follow an RNR NAK by a sequence NAK.
 		v.Action, v.Rule = transport.Ignored, transport.RuleNAKAgain
-	case m.phase == rereading || m.phase == reread:
-		again(m, now, why) // counted when that began: the gap behind is of the same transmission
+	case m.phase.rereads():
+		again(m, now, why) // counted when that began: a gap behind is of the same transmission
 	case m.retries == 0:
 		v.Action, v.Rule = transport.Failed, transport.RuleRetryExceeded
 		m.fail(cq.StatusRetryExceeded, v)
@@ -103,7 +106,8 @@ func (m *Machine) goBack(why transport.Cause) {
 }
 
 // wait begins an RNR wait (9.7.5.2.8). The encoded time is a lower bound; neither
-// the acknowledgement timer nor newly posted work shortens it.
+// the acknowledgement timer nor newly posted work shortens it. A peer that keeps has
+// what came behind: only the packet that met no receive is sent again then.
 func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
 	v := transport.Verdict{Action: transport.Advanced, Rule: transport.RuleRNR, PSN: p.PSN}
 	switch {
@@ -128,7 +132,7 @@ func (m *Machine) wait(now clock.Time, p *bth.Packet) transport.Verdict {
 }
 
 // progressed tells that the oldest unacknowledged PSN moved on: retries begin
-// anew, and so does the timer.
+// anew, and so do the timers.
 func (m *Machine) progressed(now clock.Time, packets int) {
 	m.reload(&m.attr)
 	m.goneBack = false
@@ -145,7 +149,7 @@ func (m *Machine) progressed(now clock.Time, packets int) {
 	}
 }
 
-// startTimer starts the acknowledgement timer if it is not running.
+// startTimer starts the acknowledgement timer if it is not running, and so the early one.
 func (m *Machine) startTimer(now clock.Time) {
 	if t := ackTimeout(m.attr.Timeout); t != 0 && m.timer == clock.Never {
 		m.timer = now.Add(t)

@@ -11,9 +11,9 @@ import (
 // was sent again, which it may always do (9.7.5.1.2).
 
 const (
-	// reorderReach is how far behind the expected PSN, or what is held already, a request
-	// may be to be held. A longer gap is a rare loss, and room for ghosts and forgeries:
-	// who does not see the connection hits so many PSNs of 2^24.
+	// reorderReach is how many PSNs behind the expected one, or behind what is held
+	// already, a request may be to be held. Losses that long are rare, and a longer reach
+	// is room for ghosts and forgeries: who does not see the connection guesses a PSN.
 	reorderReach = 256
 	// reorderSearch is after how many held ones the search for a packet's place among
 	// them is given up, so that a hostile order costs little.

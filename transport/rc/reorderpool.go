@@ -8,7 +8,7 @@ import (
 
 // ReorderPool is memory for requests that came before their turn. The queue pairs of
 // a shard share it, under the shard's lock. It takes none before that is needed, and
-// keeps what it took.
+// keeps what it took until packets of other sizes need it.
 type ReorderPool struct {
 	limit int // bytes
 	used  int // bytes of the packets that are held

@@ -7,15 +7,16 @@ import (
 	"github.com/rocinante-rdma/roce/transport"
 )
 
-// After a gap a peer may have dropped what came behind it, as most do, or kept it. The
-// requester finds out: it sends the missing packet alone and waits for the answer. If
-// that acknowledges more, the peer keeps, and from then on only what is missing is sent
-// again: that packet, and then what was never sent. If not, all is sent again from
-// there on (go-back-N), and the question is put at rarer and rarer losses.
+// After a gap a peer may have dropped what came behind it, as most do, or kept it, as
+// this one does (reorder.go). The requester finds out: it sends the missing packet alone
+// and waits for the answer. If that acknowledges more (9.7.5.1.2), the peer keeps, and from
+// then on only what is missing is sent again: that packet, and then what was never sent.
+// If not, all is sent again from there on (go-back-N), and the question is put at rarer
+// and rarer losses.
 //
-// A NAK names one gap, and the next one comes behind what fills that. So that a burst of
-// losses takes not as many round trips as it has packets, each gap that begins where
-// the last one ended has twice as many packets sent again.
+// A NAK names one gap (9.7.5.2.1), and the next one comes behind what fills that. So that a
+// burst of losses takes not as many round trips as it has packets, each gap that begins
+// where the last run ended has twice as many packets sent again.
 
 // longestRun is the most packets that are sent again for one NAK.
 const longestRun = 16
@@ -27,15 +28,30 @@ type repair struct {
 	phase   phase
 	run     uint32  // packets sent again for the present gap
 	runEnd  bth.PSN // the PSN behind them
-	hadSent bth.PSN // sentTo when the gap was reported
+	hadSent bth.PSN // sentTo when the run began; unacked since a going back without one
 }
 
-// phase is what kind of retransmission is under way.
+// phase is what kind of retransmission is under way:
+//
+//	           begins with                   sends                 until
+//	onward     goBack, and at the start      all from next on
+//	probing    a NAK of a peer not known     one packet, waits     it is acknowledged: onward
+//	mending    a NAK of a peer that keeps,   a run                 it is sent: mended
+//	           RNR or not, or its ACK that
+//	           ends short; what is overdue
+//	mended                                   what was never sent   more than the run is acknowledged,
+//	                                                               or all up to hadSent: onward
+//	rereading  a lost answer of a READ       READs and atomics     they are sent: reread
+//	           or atomic
+//	reread                                   what was never sent   anything is acknowledged: onward
+//
+// A gap where a run ended leads from mended to mending, with a longer run; and whatever
+// has everything sent again, as a timeout does, from each of them to onward.
 type phase uint8
 
 const (
 	onward    phase = iota // none, or everything from a PSN on
-	probing                // a run, and then an answer is waited for
+	probing                // a run of one, and then an answer is waited for
 	mending                // a run, and then what was never sent
 	rereading              // READs and atomics, and then what was never sent
 	mended                 // as mending, and the run was sent
@@ -44,6 +60,9 @@ const (
 
 // repeats reports whether what is sent next is part of a run.
 func (p phase) repeats() bool { return p >= probing && p <= rereading }
+
+// rereads reports whether only READs and atomics are asked for again.
+func (p phase) rereads() bool { return p == rereading || p == reread }
 
 // recover decides what is sent again after a NAK.
 func (m *Machine) recover(now clock.Time, why transport.Cause) {
@@ -61,8 +80,8 @@ func (m *Machine) recover(now clock.Time, why transport.Cause) {
 }
 
 // goesBackN reports whether everything is sent again from a gap on. So it is as well while
-// nothing is overdue before the acknowledgement timeout ends: if a single packet is lost
-// again, or its answer, no other one makes up for it, and a retry would be spent.
+// there is no early timer: if a single packet is lost again, or its answer, only the
+// acknowledgement timeout would tell, and a retry would be spent.
 func (m *Machine) goesBackN() bool { return m.cfg.GoBackN || !m.measured() }
 
 // probes reports whether this loss, of a peer that is not known to keep, is one at which
@@ -102,8 +121,8 @@ func (m *Machine) closesRun() bool {
 	return (m.phase == probing || m.phase == mending) && m.next.Add(1) == m.runEnd
 }
 
-// probed reports whether the answer to a probe has to come first.
-func (m *Machine) probed() bool { return m.phase == probing && !m.next.Before(m.runEnd) }
+// awaitsProbe reports whether the answer to a probe has to come first.
+func (m *Machine) awaitsProbe() bool { return m.phase == probing && !m.next.Before(m.runEnd) }
 
 // resent tells that a packet of a run was sent, or passed over. A READ request takes more
 // PSNs than one.
@@ -126,11 +145,13 @@ func (m *Machine) skipAhead(p phase) {
 	m.phase = p
 	m.next, m.cursor = m.sentTo, m.numbered
 	if i := m.numbered - 1; m.numbered != m.sq.Head() && !m.sentTo.After(m.sq.At(i).Last) {
-		m.cursor = i
+		m.cursor = i // what was never sent begins inside the newest message
 	}
 }
 
-// learn draws conclusions when what was sent again is acknowledged.
+// learn draws conclusions when what was sent again is acknowledged. Only the answer to a
+// probe tells whether the peer keeps: of what was merely overdue perhaps the answer alone
+// was lost.
 func (m *Machine) learn(now clock.Time) {
 	if m.phase == reread {
 		m.phase = onward
@@ -157,9 +178,9 @@ func (m *Machine) learn(now clock.Time) {
 	}
 }
 
-// mendOn goes on mending when an answer ends before what was sent when the gap
-// was reported: more is missing there. It comes instead of a NAK if nothing was sent since
-// whose arrival would tell.
+// mendOn goes on mending when an answer ends before what had been sent when the run began:
+// more is missing there. It takes the place of a NAK if nothing was sent since whose arrival
+// would bring one.
 func (m *Machine) mendOn(now clock.Time) {
 	short := m.unacked.Before(m.hadSent) && m.hadSent == m.sentTo && m.next == m.sentTo
 	switch {
@@ -171,10 +192,11 @@ func (m *Machine) mendOn(now clock.Time) {
 	}
 }
 
-// rereads sends only READs and atomics again, and whatever else there is goes on from
+// askAgain sends only READs and atomics again, and whatever else there is goes on from
 // where it was: their answers were lost, but the peer has executed what came after, or
-// it could not have answered that (9.7.5.1.2). A NAK may still tell of a gap behind.
-func (m *Machine) rereads(now clock.Time, why transport.Cause) {
+// it could not have answered that (9.7.5.1.2). A NAK may still tell of a gap behind, and
+// is obeyed.
+func (m *Machine) askAgain(now clock.Time, why transport.Cause) {
 	m.lost(now, why)
 	if m.goesBackN() {
 		return
@@ -183,9 +205,9 @@ func (m *Machine) rereads(now clock.Time, why transport.Cause) {
 	m.goneBack = false
 }
 
-// passes passes over a SEND or WRITE that was sent, if only READs and atomics are sent
-// again.
-func (m *Machine) passes(now clock.Time, w *qp.SendWQE) bool {
+// passOver passes over a SEND or WRITE that was sent, if only READs and atomics are sent
+// again, and reports whether it did.
+func (m *Machine) passOver(now clock.Time, w *qp.SendWQE) bool {
 	if m.phase != rereading || w.Op.Reads() {
 		return false
 	}

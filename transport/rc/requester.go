@@ -24,7 +24,7 @@ type requester struct {
 	reads    int     // READs and atomics numbered and not completed
 	silent   uint32  // packets sent since one asked for an acknowledgement
 	readFrom bth.PSN // where the oldest READ was last asked for again
-	executed bth.PSN // behind unacked: the peer has executed what lies before it
+	executed bth.PSN // unacked, or behind it: the peer has executed what lies before
 
 	why     transport.Cause   // cause of packets before sentTo
 	blocked transport.Blocked // why the last call sent nothing
@@ -41,7 +41,6 @@ type requester struct {
 func (r *requester) idle() {
 	*r = requester{blocked: transport.BlockedState}
 	r.recovery.idle()
-	r.overdue = clock.Never
 }
 
 // start enters RTS with the first PSN and the index of the first WQE.
@@ -50,7 +49,6 @@ func (r *requester) start(a *qp.Attr, head uint32) {
 	*r = requester{unacked: psn, next: psn, sentTo: psn, executed: psn, cursor: head, numbered: head}
 	r.hadSent = psn
 	r.recovery.idle()
-	r.overdue = clock.Never
 	r.recovery.reload(a)
 }
 
@@ -60,7 +58,7 @@ func (m *Machine) Why() transport.Blocked { return m.blocked }
 // request commits the next request packet.
 func (m *Machine) request(now clock.Time, o *Out) bool {
 	w := m.sendable(now)
-	for w != nil && (w.Op.Local() || m.passes(now, w)) {
+	for w != nil && (w.Op.Local() || m.passOver(now, w)) {
 		if w.Op.Local() && !m.runLocal(w) {
 			return false
 		}
@@ -121,7 +119,7 @@ func (m *Machine) holdup(now clock.Time) transport.Blocked {
 		return transport.BlockedDrain
 	case m.rnrUntil != clock.Never:
 		return transport.BlockedRNR
-	case m.probed():
+	case m.awaitsProbe():
 		return transport.BlockedProbe
 	}
 	w := m.sq.At(m.cursor)
@@ -173,8 +171,9 @@ func (m *Machine) windowed(now clock.Time, w *qp.SendWQE) transport.Blocked {
 }
 
 // mayFollow applies the congestion window to a packet behind inflight others. While the
-// peer holds what came behind a gap, that is no longer in the network, but is not
-// acknowledged either: so that one gap does not stop everything, twice as much may be.
+// peer keeps what came behind a gap, that is no longer in the network, but is not
+// acknowledged either: so that one gap does not stop everything, twice as much may be
+// unacknowledged.
 func (m *Machine) mayFollow(now clock.Time, inflight int) bool {
 	if m.phase == mended && m.keeps {
 		inflight /= 2
@@ -214,7 +213,7 @@ func (m *Machine) sent(now clock.Time, w *qp.SendWQE, o *Out) {
 	}
 	if m.pkt.AckReq {
 		m.silent = 0
-		if !m.goneBack && m.phase == onward {
+		if o.Why == transport.CauseFirst && !m.goneBack && m.phase == onward {
 			m.measure(now, o.PSN)
 		}
 	} else {

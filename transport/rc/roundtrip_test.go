@@ -87,3 +87,17 @@ func TestNothingEarlyWithoutLoss(t *testing.T) {
 	p := asker(t, 3)
 	require.Equal(t, p.now.Add(4096*time.Nanosecond<<14), p.a.m.Deadline())
 }
+
+// TestKarn proves that what is sent again is not timed, although an acknowledgement came
+// meanwhile: the answer may be that to the first transmission (Karn's algorithm).
+func TestKarn(t *testing.T) {
+	p := asker(t, 6)
+	p.later(100 * time.Millisecond) // timeout
+	p.a.recv(ack(100))              // late, of the first transmission
+	require.Equal(t, psns(101, 5), p.a.sent())
+	p.now = p.now.Add(time.Microsecond)
+	p.a.recv(ack(105)) // of the first transmission too
+	p.sendsOf(qp.OpWrite, 1)
+	p.a.sent()
+	require.Equal(t, 1100*time.Microsecond, p.a.m.Deadline().Sub(p.now))
+}
