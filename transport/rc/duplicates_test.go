@@ -93,6 +93,46 @@ func TestDuplicateRead(t *testing.T) {
 	require.Equal(t, transport.Executed, p.b.recv(readOf(p.b, 105)).Action, "new requests go on behind it")
 }
 
+// TestDuplicateReadOfAPart proves 9.7.4.1.2 where a READ comes again for a part that ends
+// before the original does: that part is sent, and no more; but an answer that is under way
+// is not cut short by it.
+func TestDuplicateReadOfAPart(t *testing.T) {
+	const n = 4*testMTU + 100
+	p := newPair(t, defaults())
+	want := p.b.fill(0, n, 1)
+	p.a.post(p.ask(qp.OpRead, 0, n))
+	read := p.a.next()
+	part := func(first, length int) *packet {
+		r := *read
+		r.PSN = r.PSN.Add(uint32(first))
+		r.RETH.VA += uint64(first * testMTU)
+		r.RETH.Len = uint32(length)
+		return &r
+	}
+	requireAnswer := func(answers []*packet, first, length int) {
+		t.Helper()
+		var got []byte
+		for i, a := range answers {
+			require.Equal(t, read.PSN.Add(uint32(first+i)), a.PSN)
+			got = append(got, a.Payload[0]...)
+		}
+		require.Equal(t, want[first*testMTU:first*testMTU+length], got)
+	}
+	requireAnswer(p.b.say(read), 0, n)
+	for _, c := range []struct{ first, length int }{{0, 1}, {1, testMTU}, {1, 2 * testMTU}, {2, testMTU + 5}, {4, 99}} {
+		requireAnswer(p.b.say(part(c.first, c.length)), c.first, c.length)
+	}
+	require.Equal(t, transport.RuleMismatch, p.b.recv(part(1, 0)).Rule)
+	requireAnswer(p.b.say(part(3, testMTU+100)), 3, testMTU+100)
+
+	require.Equal(t, transport.Repeated, p.b.recv(read).Action)
+	for i := range 3 {
+		require.Equal(t, read.PSN.Add(uint32(i)), p.b.next().PSN)
+	}
+	require.Equal(t, transport.Repeated, p.b.recv(part(1, testMTU)).Action)
+	requireAnswer(p.b.drain(), 1, n-testMTU)
+}
+
 // TestDuplicateAtomic proves R05 for both atomics, and 9.4.5: an atomic whose answer was
 // lost is executed once, whatever came behind it; it is answered again, any number of times,
 // with its saved result, its own PSN and today's MSN. When as many came behind it as the

@@ -27,6 +27,7 @@ type answer struct {
 
 	next bth.PSN  // the packet to send
 	from bth.PSN  // where this run of the answer began …
+	to   bth.PSN  // … where it ends …
 	rest bth.RETH // … and what it covers
 }
 
@@ -73,7 +74,7 @@ func (r *replay) room() bool {
 // add takes a new READ or atomic; room must have been true.
 func (r *replay) add(a answer) {
 	a.used, a.pending = true, true
-	a.next, a.from, a.rest = a.first, a.first, a.reth
+	a.next, a.from, a.to, a.rest = a.first, a.first, a.last, a.reth
 	if r.answers[r.slot].pending {
 		r.pending--
 	}
@@ -176,17 +177,15 @@ func (m *Machine) duplicate(p *bth.Packet) transport.Verdict {
 	return transport.Verdict{Action: transport.Dropped, Rule: transport.RuleReserved, PSN: p.PSN}
 }
 
-// duplicateRead answers a READ again, from the packet asked for on. The peer may
-// ask for the rest of the original range only.
+// duplicateRead answers a READ again, from the packet asked for on. The peer may ask
+// for a part of the original range only (9.7.4.1.2).
 func (m *Machine) duplicateRead(p *bth.Packet) transport.Verdict {
 	v := transport.Verdict{Action: transport.Dropped, Rule: transport.RuleForgotten, PSN: p.PSN}
 	a := m.replay.find(p.PSN, false)
 	if a == nil {
 		return v
 	}
-	skipped := uint32(p.PSN.Diff(a.first)) * uint32(m.attr.PathMTU)
-	rest := bth.RETH{VA: a.reth.VA + uint64(skipped), RKey: a.reth.RKey, Len: a.reth.Len - skipped}
-	if p.RETH != rest {
+	if !a.covers(p, m.attr.PathMTU) {
 		v.Rule = transport.RuleMismatch
 		return v
 	}
@@ -194,9 +193,22 @@ func (m *Machine) duplicateRead(p *bth.Packet) transport.Verdict {
 	if a.pending && !p.PSN.Before(a.next) {
 		return v // that part is still to come
 	}
+	part, to := p.RETH, p.PSN.Add(packets(p.RETH.Len, m.attr.PathMTU)-1)
+	if a.pending && a.to.After(to) { // what is under way ends behind it, and must not be cut short
+		part.Len, to = uint32(a.rest.VA+uint64(a.rest.Len)-part.VA), a.to
+	}
 	m.replay.repeat(a)
-	a.next, a.from, a.rest = p.PSN, p.PSN, rest
+	a.next, a.from, a.to, a.rest = p.PSN, p.PSN, to, part
 	return v
+}
+
+// covers reports whether a READ asks for a part of the original one, at the PSN that the
+// part's first packet had.
+func (a *answer) covers(p *bth.Packet, mtu int) bool {
+	skipped := uint32(p.PSN.Diff(a.first)) * uint32(mtu)
+	left := a.reth.Len - skipped
+	return p.RETH.VA == a.reth.VA+uint64(skipped) && p.RETH.RKey == a.reth.RKey &&
+		p.RETH.Len <= left && (p.RETH.Len > 0 || left == 0)
 }
 
 // duplicateAtomic sends an atomic's saved result again.
@@ -247,11 +259,11 @@ func (m *Machine) answerRead(a *answer, allow transport.ClassMask, o *Out, why t
 	if n > 0 {
 		m.pay = append(m.pay, span.Bytes)
 	}
-	p := m.header(readOpcodes.at(a.next == a.from, a.next == a.last), a.next)
+	p := m.header(readOpcodes.at(a.next == a.from, a.next == a.to), a.next)
 	p.AETH = bth.AETH{Syndrome: m.ack(), MSN: m.msn}
 	m.emit(o, int(n), transport.ClassReadResponse, why)
 	o.MustCopy = true
-	if a.next == a.last {
+	if a.next == a.to {
 		m.replay.done(a)
 	}
 	a.next = a.next.Add(1)
