@@ -151,8 +151,9 @@ func TestInterfaceDown(t *testing.T) {
 	require.Equal(t, uint64(lost), counter(a, "xdp: not sent, the interface was down"))
 	require.Equal(t, txChunks-first, a.port.Room())
 	set(netlink.LinkSetUp)
-	flush()
-	require.Equal(t, txChunks, a.port.Room())
+	for flush(); a.port.Room() < txChunks; flush() {
+		// What waited is on its way: its chunks come back when the other end has taken it.
+	}
 	send(t, a.Queue(), p, first, nil)
 	require.Equal(t, []byte{0, 1, 2, first}, await(t, b.Queue(), first+1))
 }
