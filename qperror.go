@@ -36,7 +36,7 @@ func (e *QPError) remedy() string {
 	case transport.RuleRNRExceeded:
 		return "the peer has to post receives earlier, or connect with a larger RNR retry count"
 	case transport.RuleRemoteAccess:
-		return "check key, address, length and rights of the peer's memory region, and that it is in the PD of the peer's QP"
+		return "check key, address, length and rights of the peer's memory region or window, that a window is still bound, and that the region is in the PD of the peer's QP"
 	case transport.RuleRemoteInvalid:
 		return "check that both ends use the same path MTU, that the peer's receives are long enough, what its QP and READ limits permit, and that an atomic's address is a multiple of 8"
 	case transport.RuleRemoteOp:
@@ -44,7 +44,7 @@ func (e *QPError) remedy() string {
 	case transport.RuleTooLong:
 		return "post longer receives, or have the peer send less"
 	case transport.RuleKey, transport.RulePD, transport.RuleAccess, transport.RuleRange:
-		return "the peer asked for memory that it may not touch: check what it was given"
+		return "the peer asked for memory that it may not touch: check what it was given, and that no region was closed and no window invalidated meanwhile"
 	case transport.RuleWindowQP:
 		return "the peer has to use a window through the connection that it was bound for"
 	case transport.RuleInvalidate:

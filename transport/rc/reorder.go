@@ -118,7 +118,7 @@ func (r *reorderBuffer) place(psn bth.PSN) (*heldPacket, transport.Rule) {
 		}
 		at = at.next
 	}
-	return nil, transport.RuleNoRoom
+	return nil, transport.RuleGapAgain
 }
 
 // insert puts a packet behind another one, or first.
