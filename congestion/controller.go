@@ -37,8 +37,11 @@ type Controller interface {
 
 // Rate is what a controller allows.
 type Rate struct {
-	Packets     int     // in flight at most
-	BitsPerSec  float64 // 0: not paced
-	PathMTU     int     // bytes per packet the window was made for
+	Packets     int // in flight at most
+	PathMTU     int // bytes per packet the window was made for
 	LossesSoFar uint64
+	BitsPerSec  float64 // paced at this rate; 0: not paced
+	Target      float64 // bit/s that DCQCN's fast recovery aims at; 0 without it
+	Alpha       float64 // DCQCN's estimate of congestion, 0 to 1
+	Line        float64 // bit/s without congestion, as far as it is known; 0 without DCQCN
 }
