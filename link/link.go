@@ -131,6 +131,13 @@ type Counted interface {
 	Counters() []Counter
 }
 
+// Rated is implemented by links that may know how fast they are.
+type Rated interface {
+	// BitsPerSecond is what the link can send, in bit/s, everything on the wire counted,
+	// when it was opened; 0 if it does not know.
+	BitsPerSecond() float64
+}
+
 // Seeded is implemented by links of a simulated network: a device opened on one
 // draws its keys, QPNs and PSNs from the seed, so that a run repeats to the byte.
 type Seeded interface {

@@ -110,6 +110,9 @@ func (l *Link) MTU() int { return l.mtu }
 // Seed derives from the world's seed and the link's name: see [link.Seeded].
 func (l *Link) Seed() uint64 { return l.seed }
 
+// BitsPerSecond is the link's bandwidth: see [link.Rated].
+func (l *Link) BitsPerSecond() float64 { return l.rate * 8 * float64(time.Second) }
+
 // Resolve checks that the link has the source and the world the destination
 // address.
 func (l *Link) Resolve(p *wire.Path) error {
@@ -177,6 +180,7 @@ func (l *Link) serialisation(f *frame) time.Duration {
 var (
 	_ link.Link   = (*Link)(nil)
 	_ link.Seeded = (*Link)(nil)
+	_ link.Rated  = (*Link)(nil)
 )
 
 // transmitter is one end of a wire: until when it is busy.

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/link/linktest"
 	"github.com/rocinante-rdma/roce/simnet"
@@ -65,4 +67,11 @@ func TestConformance(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A link with a bandwidth says so.
+func TestBitsPerSecond(t *testing.T) {
+	w := simnet.New(1)
+	require.Zero(t, w.Link("a", addrA).BitsPerSecond())
+	require.InEpsilon(t, 25e9, w.Link("b", addrB, simnet.Bandwidth(25e9)).BitsPerSecond(), 1e-12)
 }

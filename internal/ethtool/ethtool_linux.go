@@ -33,6 +33,42 @@ func RxQueues(ifname string) int {
 	return int(channels.rxCount + channels.combinedNo)
 }
 
+// Driver is the name of an interface's driver (`ethtool -i`), such as "mlx5_core"; none if
+// it does not say.
+func Driver(ifname string) string {
+	info := struct { // struct ethtool_drvinfo
+		command uint32
+		driver  [32]byte
+		_       [160]byte
+	}{command: unix.ETHTOOL_GDRVINFO}
+	if !ask(ifname, unsafe.Pointer(&info)) {
+		return ""
+	}
+	return unix.ByteSliceToString(info.driver[:])
+}
+
+// Speed is the speed of an interface's link in Mbit/s (`ethtool` says so too); 0 if its
+// driver does not say. Drivers of virtual interfaces say anything.
+func Speed(ifname string) int {
+	settings := struct { // struct ethtool_cmd
+		command, _, _ uint32
+		low           uint16
+		_             [6]byte
+		_, _          uint32
+		high          uint16
+		_             [14]byte
+	}{command: unix.ETHTOOL_GSET}
+	const unknown = -1
+	speed := int32(0)
+	if ask(ifname, unsafe.Pointer(&settings)) {
+		speed = int32(uint32(settings.high)<<16 | uint32(settings.low))
+	}
+	if speed == unknown {
+		return 0
+	}
+	return int(speed)
+}
+
 // ask has the kernel fill in what a command asks for, and reports whether it did.
 func ask(ifname string, command unsafe.Pointer) bool {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)

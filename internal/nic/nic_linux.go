@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/rocinante-rdma/roce/internal/ethtool"
 	"github.com/rocinante-rdma/roce/internal/hostnet"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/wire"
@@ -18,6 +19,7 @@ type NIC struct {
 	name string // as the user gave it
 	host *hostnet.Handle
 	mtu  int
+	rate float64 // bit/s, 0: unknown
 
 	named, base *device
 	devices     []*device // all that have to do with the NIC
@@ -38,7 +40,10 @@ type NIC struct {
 	closing   sync.Once
 }
 
-var _ link.Watched = (*NIC)(nil)
+var (
+	_ link.Watched = (*NIC)(nil)
+	_ link.Rated   = (*NIC)(nil)
+)
 
 // device is an interface: the base, or a VLAN sub-interface of it.
 type device struct {
@@ -90,6 +95,19 @@ func (n *NIC) Addrs() []netip.Addr {
 // MTU is the size of the largest IP packet, in bytes, when the NIC was opened: the
 // least of the interfaces that have the addresses.
 func (n *NIC) MTU() int { return n.mtu }
+
+// BitsPerSecond is the speed of the base interface when the NIC was opened: see [link.Rated].
+// What a veth says of itself is made up.
+func (n *NIC) BitsPerSecond() float64 { return n.rate }
+
+// rateOf asks an interface's driver for its speed.
+func rateOf(ifname string) float64 {
+	const megabit = 1e6
+	if ethtool.Driver(ifname) == "veth" {
+		return 0
+	}
+	return float64(ethtool.Speed(ifname)) * megabit
+}
 
 // Counters are what arrived and was dropped, and the counters of the links to peers on
 // the same host.

@@ -6,7 +6,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/rocinante-rdma/roce/internal/hostnet"
+	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/netns/netnstest"
 )
+
+// What a veth says of its speed is not believed.
+func TestVethHasNoSpeed(t *testing.T) {
+	s := netnstest.NewStreet(t, netns.Options{})
+	require.NoError(t, s.A.Do(func() error {
+		require.Zero(t, rateOf("va"))
+		return nil
+	}))
+}
 
 // Only interfaces that carry Ethernet frames are opened. A VLAN lies on another one.
 func TestBaseOf(t *testing.T) {

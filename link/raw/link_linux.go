@@ -24,6 +24,7 @@ var (
 	_ link.Link    = (*Link)(nil)
 	_ link.Watched = (*Link)(nil)
 	_ link.Counted = (*Link)(nil)
+	_ link.Rated   = (*Link)(nil)
 )
 
 // Open opens a link on a network interface; on a VLAN sub-interface such as "eth0.5"
@@ -62,6 +63,10 @@ func (l *Link) Addrs() []netip.Addr { return l.nic.Addrs() }
 
 // MTU is the interface's, in bytes, when the link was opened.
 func (l *Link) MTU() int { return l.nic.MTU() }
+
+// BitsPerSecond is the interface's speed when the link was opened, 0 if its driver does not
+// say; a veth does not. See [link.Rated].
+func (l *Link) BitsPerSecond() float64 { return l.nic.BitsPerSecond() }
 
 // Queue is the link's one queue.
 func (l *Link) Queue() link.Queue { return l.queue }
