@@ -72,7 +72,8 @@ const (
 	RuleRemoteOp       // the peer refused: remote operational error
 	RuleBadResponse    // response of the wrong kind, length or syndrome
 	RuleResponseMemory // local memory of a READ or atomic is gone
-	RuleCNP            // congestion notification, passed to the controller
+	RuleCNP            // congestion notification, obeyed
+	RuleCNPIgnored     // congestion notification to a QP without DCQCN
 	RuleWorkMemory     // memory of the send work request is not valid
 	RuleBindGone       // bind: window or region are closed, or the request was used before
 	RuleBindPD         // bind: not all of one protection domain
@@ -153,6 +154,7 @@ var ruleWords = [...]string{
 	RuleBadResponse:    "response of the wrong kind, length or syndrome",
 	RuleResponseMemory: "local memory for the answer is not valid",
 	RuleCNP:            "congestion notification",
+	RuleCNPIgnored:     "congestion notification to a queue pair without DCQCN",
 	RuleWorkMemory:     "memory of the work request is not valid",
 	RuleBindGone:       "memory window or region to bind is closed, or the request was carried out before",
 	RuleBindPD:         "memory window, region and queue pair are not of one protection domain",
@@ -170,4 +172,4 @@ var ruleWords = [...]string{
 func (r Rule) String() string { return name(ruleWords[:], uint8(r), "rule") }
 
 // HasPSN reports whether the rule speaks of a PSN: those on the way to a QP do not.
-func (r Rule) HasPSN() bool { return r >= RuleInOrder && r != RuleCNP }
+func (r Rule) HasPSN() bool { return r >= RuleInOrder && r != RuleCNP && r != RuleCNPIgnored }

@@ -8,10 +8,13 @@ const (
 	ClassRequest      Class = iota // requester: SEND, WRITE, READ request, atomic
 	ClassReadResponse              // responder: READ data and atomic results
 	ClassAck                       // responder: ACK, NAK, RNR NAK
+	ClassCNP                       // congestion notification
+
+	NumClasses // how many there are
 )
 
 var classNames = [...]string{
-	ClassRequest: "request", ClassReadResponse: "read response", ClassAck: "ack",
+	ClassRequest: "request", ClassReadResponse: "read response", ClassAck: "ack", ClassCNP: "cnp",
 }
 
 // String names the class.
@@ -26,7 +29,7 @@ func (c Class) Mask() ClassMask { return 1 << c }
 // Has reports whether c is in the set.
 func (m ClassMask) Has(c Class) bool { return m&c.Mask() != 0 }
 
-// AllClasses is the set of all classes.
+// AllClasses is the set of all classes that wait their turn: not [ClassCNP].
 const AllClasses ClassMask = 1<<ClassRequest | 1<<ClassReadResponse | 1<<ClassAck
 
 // Cause is why a packet is sent. It goes into the trace.
@@ -48,6 +51,7 @@ const (
 	CauseNAKInUse                  // a SEND would invalidate a key that READ answers before it needed
 	CauseNAKNotReady               // no receive posted
 	CauseNAKFatal                  // a request broke a rule
+	CauseCNP                       // a switch had marked what the peer sent
 
 	NumCauses // how many there are
 )
@@ -67,6 +71,7 @@ var causeWords = [...]string{
 	CauseNAKInUse:     "NAK: SEND with invalidate asked for again, now that the READ before it is answered",
 	CauseNAKNotReady:  "RNR NAK: no receive posted",
 	CauseNAKFatal:     "NAK: the request broke a rule",
+	CauseCNP:          "congestion notification: a switch had marked a packet of the peer's",
 }
 
 // String says the cause in words.

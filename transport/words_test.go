@@ -16,7 +16,7 @@ func TestWords(t *testing.T) {
 	distinct(t, transport.NumRules, "rule")
 	distinct(t, transport.NumCauses, "cause")
 	distinct(t, transport.BlockedFailing+1, "blocked")
-	distinct(t, transport.ClassAck+1, "class")
+	distinct(t, transport.NumClasses, "class")
 	distinct(t, transport.Failed+1, "action")
 }
 
@@ -58,10 +58,11 @@ func distinct[W word](t *testing.T, n W, kind string) {
 // A verdict names a PSN where its rule speaks of one.
 func TestVerdict(t *testing.T) {
 	for want, v := range map[string]transport.Verdict{
-		"dropped: undefined opcode":               {Rule: transport.RuleOpcode, PSN: 7},
-		"advanced: congestion notification":       {Action: transport.Advanced, Rule: transport.RuleCNP},
-		"executed: expected request (PSN 7)":      {Action: transport.Executed, Rule: transport.RuleInOrder, PSN: 7},
-		"ignored: nothing is outstanding (PSN 0)": {Action: transport.Ignored, Rule: transport.RuleNothingAsked},
+		"dropped: undefined opcode":                                      {Rule: transport.RuleOpcode, PSN: 7},
+		"advanced: congestion notification":                              {Action: transport.Advanced, Rule: transport.RuleCNP},
+		"ignored: congestion notification to a queue pair without DCQCN": {Action: transport.Ignored, Rule: transport.RuleCNPIgnored, PSN: 7},
+		"executed: expected request (PSN 7)":                             {Action: transport.Executed, Rule: transport.RuleInOrder, PSN: 7},
+		"ignored: nothing is outstanding (PSN 0)":                        {Action: transport.Ignored, Rule: transport.RuleNothingAsked},
 	} {
 		require.Equal(t, want, v.String())
 	}

@@ -32,6 +32,7 @@
 //	receives.go   the queue pair's own receives, or those it shares (10.2.9)
 //	credits.go    how many receives the peer has, and we (9.7.7.2)
 //	drain.go      SQD, and what may be changed in it (10.3.1.5, 11.2.5.2)
+//	notify.go     congestion notifications (annex A17)
 //	acks.go       which acknowledgement or NAK is owed, and when it may go (9.7.5)
 //	machine.go    the state of a queue pair, what goes in and out, whose turn it is to send
 //	failure.go    errors, completions with error, flushing (10.3.1.7, 10.10.2)
