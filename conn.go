@@ -31,6 +31,7 @@ type ConnConfig struct {
 	RecvDepth int    // Recv calls under way at once, 0: 64
 	Access    Access // what the peer may do at all, 0: what the regions permit
 	GIDIndex  int    // the address to use, an index as of [Device.GID]
+	DCQCN     *DCQCN // congestion control by ECN, nil: off
 }
 
 // CreateConn makes a connection in RESET. Connect it by its [Conn.QP]:
@@ -42,7 +43,7 @@ func (p *PD) CreateConn(cfg ConnConfig) (*Conn, error) {
 	c := &Conn{}
 	err := c.create(p, QPConfig{
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, Access: cfg.Access, GIDIndex: cfg.GIDIndex,
-		MaxSGE: 1,
+		MaxSGE: 1, DCQCN: cfg.DCQCN,
 	}.withDefaults())
 	if err != nil {
 		return nil, errors.Join(err, c.Close())

@@ -95,8 +95,9 @@ func WithReadLimits(initiator, responder int) ConnectOption {
 	return func(a *QPAttr) { a.MaxRdAtomic, a.MaxDestRdAtomic = initiator, responder }
 }
 
-// WithTrafficClass sets the traffic class (DSCP and ECN) and hop limit (0: 64) of
-// everything sent.
+// WithTrafficClass sets the traffic class and hop limit (0: 64) of everything sent. Of the
+// class the six upper bits count, the DSCP; the two lower ones, ECN, are the stack's. CNPs
+// have a DSCP of their own: see [DCQCN].
 func WithTrafficClass(class, hopLimit uint8) ConnectOption {
 	return func(a *QPAttr) { a.TrafficClass, a.HopLimit = class, hopLimit }
 }

@@ -24,6 +24,10 @@ const (
 	CounterTxBytes
 	CounterRxDropped
 	CounterRxICRCEncapsulated
+	CounterNPECNMarkedRoCEPackets
+	CounterNPCNPSent
+	CounterRPCNPHandled
+	CounterRPCNPIgnored
 
 	CounterTxRetransmits
 	CounterPacketSeqErr
@@ -37,7 +41,6 @@ const (
 	CounterReqRemoteOperationErrors
 	CounterReqCQEError
 	CounterReqCQEFlushError
-	CounterRPCNPHandled
 
 	CounterRxWriteRequests
 	CounterRxReadRequests
@@ -103,6 +106,14 @@ var counterTable = [NumCounters]struct {
 		}},
 	CounterRxICRCEncapsulated: {"rx_icrc_encapsulated", BothSides, "packets", "dropped, as their ICRC was wrong",
 		func(c *engine.Counters) uint64 { return c.ByRule[transport.RuleICRC] }},
+	CounterNPECNMarkedRoCEPackets: {"np_ecn_marked_roce_packets", BothSides, "packets", "received with a switch's mark of congestion",
+		func(c *engine.Counters) uint64 { return c.Marked }},
+	CounterNPCNPSent: {"np_cnp_sent", BothSides, "packets", "congestion notifications sent",
+		func(c *engine.Counters) uint64 { return c.ByCause[transport.CauseCNP] }},
+	CounterRPCNPHandled: {"rp_cnp_handled", BothSides, "packets", "congestion notifications that a queue pair with DCQCN received",
+		func(c *engine.Counters) uint64 { return c.ByRule[transport.RuleCNP] }},
+	CounterRPCNPIgnored: {"rp_cnp_ignored", BothSides, "packets", "congestion notifications to queue pairs without DCQCN, or to none",
+		func(c *engine.Counters) uint64 { return c.ByRule[transport.RuleCNPIgnored] + c.CNPsDropped }},
 
 	CounterTxRetransmits: {"tx_retransmits", Requester, "packets", "requests sent again",
 		func(c *engine.Counters) uint64 { return c.QPs.Retransmitted }},
@@ -129,8 +140,6 @@ var counterTable = [NumCounters]struct {
 		func(c *engine.Counters) uint64 { return failures(&c.SendDone) }},
 	CounterReqCQEFlushError: {"req_cqe_flush_error", Requester, "completions", "of work posted to send queues, flushed",
 		func(c *engine.Counters) uint64 { return c.SendDone[cq.StatusFlushed] }},
-	CounterRPCNPHandled: {"rp_cnp_handled", Requester, "packets", "congestion notifications that reached their queue pair",
-		func(c *engine.Counters) uint64 { return c.ByRule[transport.RuleCNP] }},
 
 	CounterRxWriteRequests: {"rx_write_requests", Responder, "messages", "WRITEs of peers that were carried out",
 		func(c *engine.Counters) uint64 { return c.QPs.Writes }},

@@ -139,7 +139,8 @@ func (p *pair) until(so func() bool) {
 // packet is known; none counts anything else. They outlive their queue pair.
 func TestCountersCount(t *testing.T) {
 	met := map[roce.CounterID]bool{
-		roce.CounterRPCNPHandled: true, // see TestCNPsAreCounted
+		roce.CounterRPCNPHandled: true, roce.CounterRPCNPIgnored: true, // see TestCNPsAreCounted
+		roce.CounterNPECNMarkedRoCEPackets: true, roce.CounterNPCNPSent: true, // see TestMarkedDataIsNotified
 	}
 	for _, c := range troubles {
 		t.Run(c.name, func(t *testing.T) {
@@ -201,10 +202,17 @@ func TestCountersOfTwoQueuePairs(t *testing.T) {
 	require.EqualValues(t, 2, since[roce.CounterRxPackets])
 }
 
-// TestCNPsAreCounted proves that the device counts congestion notifications of peers, and
-// those of others as dropped.
+// TestCNPsAreCounted proves that the device counts congestion notifications to queue pairs
+// with DCQCN, and those to others or of others than the peer; the latter are dropped, too.
 func TestCNPsAreCounted(t *testing.T) {
-	s := newSiege(t)
+	for _, dcqcn := range []*roce.DCQCN{nil, {}} {
+		countCNPs(t, dcqcn)
+	}
+}
+
+func countCNPs(t *testing.T, dcqcn *roce.DCQCN) {
+	s := newPeace(t, roce.QPConfig{DCQCN: dcqcn})
+	s.connect()
 	before := s.victim.dev.Counters()
 	fire(s.forged(bth.CNP, bthtest.BECN), s.forged(bth.CNP, bthtest.BECN))
 	m := enemyMeta()
@@ -213,8 +221,13 @@ func TestCNPsAreCounted(t *testing.T) {
 	s.settle()
 	since := s.victim.dev.Counters().Sub(before)
 	require.EqualValues(t, 3, since[roce.CounterRxPackets])
-	require.EqualValues(t, 2, since[roce.CounterRPCNPHandled])
 	require.EqualValues(t, 1, since[roce.CounterRxDropped])
+	handled := uint64(0)
+	if dcqcn != nil {
+		handled = 2
+	}
+	require.Equal(t, handled, since[roce.CounterRPCNPHandled])
+	require.Equal(t, 3-handled, since[roce.CounterRPCNPIgnored])
 }
 
 // TestCounterNames proves that every counter says what it is, in names that a

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rocinante-rdma/roce"
 	"github.com/rocinante-rdma/roce/simnet"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // TestDrainAndResume proves SQD end to end, over a network that loses packets: work under
@@ -41,17 +42,17 @@ func TestDrainAndResume(t *testing.T) {
 }
 
 // TestModifyPathInSQD proves that a drained queue pair may be given another path to its
-// peer: here, another traffic class, by which switches mark congestion. It stays the same
-// flow, by its UDP source port.
+// peer: here, another traffic class and service level, whose priority is in VLAN tags. It
+// stays the same flow, by its UDP source port.
 func TestModifyPathInSQD(t *testing.T) {
 	p := newPair(t)
-	seen := map[uint16]map[uint8]bool{}
+	seen := map[uint16]map[uint16]bool{}
 	p.world.OnFrame(func(e simnet.FrameEvent) {
 		if e.From == "a" {
 			if seen[e.Meta.SrcPort] == nil {
-				seen[e.Meta.SrcPort] = map[uint8]bool{}
+				seen[e.Meta.SrcPort] = map[uint16]bool{}
 			}
-			seen[e.Meta.SrcPort][e.Meta.ECN] = true
+			seen[e.Meta.SrcPort][e.Meta.VLAN] = true
 		}
 	})
 	message := func(id uint64) {
@@ -61,14 +62,14 @@ func TestModifyPathInSQD(t *testing.T) {
 	}
 	message(1)
 	to := p.b.qp.Info().GID
-	require.Error(t, p.a.qp.Modify(roce.QPAttr{DestAddr: to, TrafficClass: 0x22}, roce.AttrAV), "in RTS it may not")
+	require.Error(t, p.a.qp.Modify(roce.QPAttr{DestAddr: to, TrafficClass: 0x20, SL: 3}, roce.AttrAV), "in RTS it may not")
 	require.NoError(t, p.a.qp.Modify(roce.QPAttr{State: roce.StateSQD}, roce.AttrState))
-	require.NoError(t, p.a.qp.Modify(roce.QPAttr{DestAddr: to, TrafficClass: 0x22}, roce.AttrAV))
+	require.NoError(t, p.a.qp.Modify(roce.QPAttr{DestAddr: to, TrafficClass: 0x20, SL: 3}, roce.AttrAV))
 	require.NoError(t, p.a.qp.Modify(roce.QPAttr{State: roce.StateRTS}, roce.AttrState))
 	message(2)
-	require.EqualValues(t, 0x22, p.a.qp.Attr().TrafficClass)
+	require.EqualValues(t, 0x20, p.a.qp.Attr().TrafficClass)
 	require.Len(t, seen, 1)
-	for _, marks := range seen {
-		require.Equal(t, map[uint8]bool{0: true, 2: true}, marks)
+	for _, tags := range seen {
+		require.Equal(t, map[uint16]bool{0: true, 3 << wire.VLANPriorityShift: true}, tags)
 	}
 }

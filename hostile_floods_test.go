@@ -79,7 +79,7 @@ func TestFloods(t *testing.T) {
 		"bad ICRC":           {one: func(s *siege) packet { return ill(s, func(p *packet) { p.data[len(p.data)-1] ^= 1 }) }, rule: transport.RuleICRC},
 		"too short":          {one: func(s *siege) packet { return ill(s, func(p *packet) { p.data = p.data[:15] }) }, rule: transport.RuleShort},
 		"no such queue pair": {one: func(s *siege) packet { return s.ask(bth.RCSendOnly, 0, bthtest.QP(0x123456)) }, rule: transport.RuleNoQP},
-		"CNPs":               {one: func(s *siege) packet { return s.ask(bth.CNP, 0, bthtest.BECN) }, rule: transport.RuleCNP},
+		"CNPs":               {one: func(s *siege) packet { return s.ask(bth.CNP, 0, bthtest.BECN) }, rule: transport.RuleCNPIgnored},
 		"CNPs for nobody":    {one: func(s *siege) packet { return s.ask(bth.CNP, 0, bthtest.BECN, bthtest.QP(0x123456)) }, rule: transport.RuleNoQP},
 		"for one in ERR":     {before: fail, one: func(s *siege) packet { return s.ask(bth.RCSendOnly, 0) }, rule: transport.RuleState, answers: 1},
 		"answers to nothing": {one: func(s *siege) packet { return s.answer(bth.RCReadRespOnly, s.firstPSN(), bth.ACKUnlimited) }, rule: transport.RuleNothingAsked},

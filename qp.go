@@ -10,7 +10,6 @@ import (
 	"github.com/rocinante-rdma/roce/internal/engine"
 	"github.com/rocinante-rdma/roce/link"
 	"github.com/rocinante-rdma/roce/qp"
-	"github.com/rocinante-rdma/roce/wire"
 )
 
 // QPType is the transport service of a queue pair [ibv_qp_type].
@@ -47,6 +46,9 @@ type QPConfig struct {
 	// tells of are obeyed either way. Receives of an SRQ are not told.
 	Credits bool
 
+	// DCQCN is congestion control by ECN, off if nil: see [DCQCN].
+	DCQCN *DCQCN
+
 	// GoBackN is for comparison and teaching. Normally a request that arrives behind a
 	// lost one is kept until that has been sent again, in up to 8 MiB per device; and a
 	// peer that is found to keep requests too is sent again only what was lost. With
@@ -71,12 +73,15 @@ func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	if err := p.check(cfg); err != nil {
 		return nil, fmt.Errorf("roce: create a QP: %w", err)
 	}
+	dcqcn, err := cfg.DCQCN.control(p.dev.link)
+	if err != nil {
+		return nil, fmt.Errorf("roce: create a QP: %w", err)
+	}
 	q := &QP{pd: p, cfg: cfg, addr: p.dev.link.Addrs()[cfg.GIDIndex]}
-	var err error
 	q.qp, err = p.dev.shard.NewQP(engine.QPConfig{
 		PD: p.id, SendCQ: cfg.SendCQ.cq, RecvCQ: cfg.RecvCQ.cq, SRQ: cfg.SRQ.engine(),
 		SendDepth: cfg.SendDepth, RecvDepth: cfg.RecvDepth, MaxSGE: cfg.MaxSGE, MaxInline: cfg.MaxInline,
-		Credits: cfg.Credits, GoBackN: cfg.GoBackN,
+		Credits: cfg.Credits, GoBackN: cfg.GoBackN, DCQCN: dcqcn,
 		Happened: func(k EventKind) { p.dev.events.tell(Event{Kind: k, QP: q}) },
 	})
 	if err != nil {
@@ -232,7 +237,7 @@ func (q *QP) closedErr(what string) error {
 // *[StateError] or net.ErrClosed; then nothing was changed
 // [ibv_modify_qp].
 func (q *QP) Modify(attr QPAttr, mask QPAttrMask) error {
-	var path *wire.Path
+	var paths engine.Paths
 	if mask&AttrAV != 0 {
 		if err := qp.CheckModify(q.State(), &attr, mask); err != nil {
 			return fmt.Errorf("roce: %s: %w", q, err)
@@ -241,29 +246,14 @@ func (q *QP) Modify(attr QPAttr, mask QPAttrMask) error {
 			attr.DestQPN = q.Attr().DestQPN
 		}
 		var err error
-		if path, err = q.resolve(&attr); err != nil {
+		if paths, err = q.resolve(&attr); err != nil {
 			return err
 		}
 	}
-	if err := q.qp.Modify(&attr, mask, path); err != nil {
+	if err := q.qp.Modify(&attr, mask, paths); err != nil {
 		return fmt.Errorf("roce: %s: %w", q, err)
 	}
 	return nil
-}
-
-// resolve prepares the path to the peer that the attributes name. A GID has no zone:
-// the link knows its interface.
-func (q *QP) resolve(a *QPAttr) (*wire.Path, error) {
-	p := &wire.Path{
-		Src: q.addr, Dst: a.DestAddr.Unmap().WithZone(""), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
-		TrafficClass: a.TrafficClass, HopLimit: a.HopLimit,
-		VLAN: uint16(a.SL) << wire.VLANPriorityShift, // its three low bits,
-	}
-	if err := q.pd.dev.link.Resolve(p); err != nil {
-		return nil, fmt.Errorf("roce: %s: %w", q, err)
-	}
-	p.Prepare()
-	return p, nil
 }
 
 // Close destroys the queue pair. Work that has not completed never will; to see

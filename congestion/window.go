@@ -35,7 +35,7 @@ func (w *Window) Start(_ clock.Time, pathMTU int) {
 	*w = Window{limit: min(startPackets, startBytes/pathMTU), pmtu: pathMTU}
 }
 
-// Sent implements Controller; the window is counted by the caller.
+// Sent implements Controller; what is in flight is counted by the caller.
 func (w *Window) Sent(clock.Time, int) {}
 
 // Acked implements Controller.
@@ -72,19 +72,11 @@ func (w *Window) halve() {
 // CNP implements Controller. The plain window does not react to marks.
 func (w *Window) CNP(clock.Time) {}
 
-// Advance implements Controller.
-func (w *Window) Advance(clock.Time) {}
+// NextSend implements Controller: whatever fits the window leaves at once.
+func (w *Window) NextSend(clock.Time) clock.Time { return 0 }
 
-// Deadline implements Controller.
-func (w *Window) Deadline() clock.Time { return clock.Never }
-
-// NextSend implements Controller.
-func (w *Window) NextSend(now clock.Time, inflight, _ int) clock.Time {
-	if inflight == 0 || inflight < w.limit {
-		return now
-	}
-	return clock.Never
-}
+// Window implements Controller.
+func (w *Window) Window() int { return w.limit }
 
 // Rate implements Controller.
 func (w *Window) Rate() Rate {

@@ -11,7 +11,8 @@ import (
 )
 
 // TestWindow proves the plain window: its start, growth by one per window, halving,
-// and that a lone packet always goes.
+// that it holds at least one packet, and that
+// it never paces.
 func TestWindow(t *testing.T) {
 	var w congestion.Window
 	for pmtu, packets := range map[int]int{256: 128, 1024: 128, 2048: 96, 4096: 48} {
@@ -19,8 +20,7 @@ func TestWindow(t *testing.T) {
 		require.Equal(t, packets, w.Rate().Packets)
 	}
 	w.Start(0, 4096)
-	require.Equal(t, clock.Time(5), w.NextSend(5, 47, 4096))
-	require.Equal(t, clock.Never, w.NextSend(5, 48, 4096))
+	require.Equal(t, 48, w.Window())
 	w.Acked(0, 47, 0)
 	require.Equal(t, 48, w.Rate().Packets)
 	w.Acked(0, 1, 0)
@@ -28,10 +28,11 @@ func TestWindow(t *testing.T) {
 	for range 20 {
 		w.Lost(0)
 	}
-	require.Equal(t, 1, w.Rate().Packets)
-	require.Equal(t, uint64(20), w.Rate().LossesSoFar)
-	require.Equal(t, clock.Time(5), w.NextSend(5, 0, 4096))
-	require.Equal(t, clock.Never, w.Deadline())
+	require.Equal(t, 1, w.Window())
+	require.Equal(t, congestion.Rate{Packets: 1, PathMTU: 4096, LossesSoFar: 20}, w.Rate())
+	w.Sent(5, 1<<30)
+	w.CNP(5)
+	require.LessOrEqual(t, w.NextSend(5), clock.Time(5), "nothing is paced")
 }
 
 // ride has a window carry so many packets, of which each is lost singly if lost says so.

@@ -24,7 +24,7 @@ type Attr struct {
 	// Address of the peer.
 	DestQPN      uint32
 	DestAddr     netip.Addr
-	TrafficClass uint8 // DSCP and ECN of everything sent
+	TrafficClass uint8 // its six upper bits are the DSCP of everything sent but CNPs; ECN is the stack's
 	HopLimit     uint8 // 0: the default, 64
 	SL           uint8 // service level 0–15: its low three bits are the priority in VLAN tags
 

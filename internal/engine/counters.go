@@ -13,6 +13,8 @@ type Counters struct {
 	RxPackets, TxPackets uint64
 	RxBytes, TxBytes     uint64 // UDP payload
 	ICRCInferred         uint64 // packets whose ICRC was checked without knowing the IPv4 identification
+	Marked               uint64 // packets received with a switch's mark (CE)
+	CNPsDropped          uint64 // congestion notifications that reached no QP
 	QPErrors             uint64 // QPs gone to ERR
 	CQOverflows          uint64
 
@@ -38,6 +40,7 @@ func (c *Counters) All() iter.Seq2[string, uint64] {
 			{"packets received", c.RxPackets}, {"packets sent", c.TxPackets},
 			{"bytes received", c.RxBytes}, {"bytes sent", c.TxBytes},
 			{"ICRC checked with inferred identification", c.ICRCInferred},
+			{"packets marked by switches", c.Marked}, {"congestion notifications for no queue pair", c.CNPsDropped},
 			{"queue pairs gone to ERR", c.QPErrors}, {"completion queues overflown", c.CQOverflows},
 		} {
 			if n.value != 0 && !yield(n.name, n.value) {

@@ -16,8 +16,9 @@
 // they ride at the end of a burst.
 //
 // Files: turn.go is the turn; receive.go, demux.go, doorbell.go, deadlines.go and
-// transmit.go are its steps; progress.go, wait.go and background.go decide who runs
-// it; qp.go, cq.go and close.go are what the device's owner calls.
+// transmit.go are its steps; pacing.go and notify.go are congestion control; progress.go,
+// wait.go and background.go decide who runs it; qp.go, cq.go and close.go are what the
+// device's owner calls.
 //
 // # Who runs turns
 //

@@ -65,8 +65,13 @@ func newSide(t testing.TB, l link.Link, opts ...option) *side {
 
 func (s *side) qp() *QP {
 	s.t.Helper()
+	return s.qpWith(nil)
+}
+
+func (s *side) qpWith(d *DCQCN) *QP {
+	s.t.Helper()
 	q, err := s.shard.NewQP(QPConfig{
-		PD: testPD, SendCQ: s.cq, RecvCQ: s.cq, SendDepth: 64, RecvDepth: 64, MaxSGE: 4, MaxInline: 64,
+		PD: testPD, SendCQ: s.cq, RecvCQ: s.cq, SendDepth: 64, RecvDepth: 64, MaxSGE: 4, MaxInline: 64, DCQCN: d,
 	})
 	require.NoError(s.t, err)
 	return q
@@ -91,7 +96,7 @@ func (s *side) connect(q, peer *QP) {
 			qp.MaskSQPSN | qp.MaskTimeout | qp.MaskRetryCount | qp.MaskRNRRetry | qp.MaskMaxRdAtomic},
 	}
 	for _, step := range steps {
-		require.NoError(s.t, q.Modify(&step.a, step.m|qp.MaskState, path))
+		require.NoError(s.t, q.Modify(&step.a, step.m|qp.MaskState, Paths{path, path, path}))
 	}
 }
 

@@ -16,7 +16,7 @@ func (s *side) ready(send, recv *CQ, n int) *QP {
 	q, err := s.shard.NewQP(QPConfig{PD: testPD, SendCQ: send, RecvCQ: recv, SendDepth: 4, RecvDepth: 4, MaxSGE: 1})
 	require.NoError(s.t, err)
 	attr := qp.Attr{State: qp.StateInit, PKey: bth.DefaultPKey, Access: allAccess}
-	require.NoError(s.t, q.Modify(&attr, qp.MaskState|qp.MaskPKey|qp.MaskAccess, nil))
+	require.NoError(s.t, q.Modify(&attr, qp.MaskState|qp.MaskPKey|qp.MaskAccess, Paths{}))
 	for i := range n {
 		require.NoError(s.t, q.PostRecv(&qp.RecvWR{ID: uint64(i)}))
 	}

@@ -70,6 +70,7 @@ func (s *Shard) runFor(g goal, maySpin bool) {
 	for idle := 0; !g.reached(); {
 		s.mu.Lock()
 		worked := !s.closed && s.turn(g.hurry())
+		soon := s.soon()
 		s.mu.Unlock()
 		switch {
 		case worked:
@@ -77,7 +78,7 @@ func (s *Shard) runFor(g goal, maySpin bool) {
 				s.spins = min(2*s.spins, s.maxSpins)
 			}
 			idle = 0
-		case s.mode == Busy:
+		case s.mode == Busy || soon:
 			runtime.Gosched()
 		case maySpin && idle < s.spins:
 			idle++
@@ -104,7 +105,7 @@ func (s *Shard) park(g goal) {
 		return
 	}
 	s.sleeping.set()
-	s.arm()
+	s.arm(s.wakeUp())
 	if s.bells.Load() == nil && !s.owes() && !g.reached() {
 		s.mu.Unlock()
 		if s.bells.Load() == nil { // who rang since then found the lock taken
@@ -119,8 +120,8 @@ func (s *Shard) park(g goal) {
 }
 
 // arm tells the link when the leader has to wake up.
-func (s *Shard) arm() {
-	s.armed, s.armedTx = s.nextDeadline(), s.blocked()
+func (s *Shard) arm(until clock.Time) {
+	s.armed, s.armedTx = until, s.blocked()
 	s.queue.Arm(s.armed, link.Interest{Rx: true, Tx: s.armedTx})
 }
 
@@ -128,7 +129,7 @@ func (s *Shard) arm() {
 func (s *Shard) blocked() bool { return s.pending > 0 || s.starved }
 
 // owes reports whether there are packets to be sent that nothing keeps back.
-func (s *Shard) owes() bool { return s.ready.head != nil && !s.starved }
+func (s *Shard) owes() bool { return (s.ready.head != nil || s.notifying.head != nil) && !s.starved }
 
 // kick makes the leader look for work, if it sleeps.
 func (s *Shard) kick() {
@@ -147,8 +148,8 @@ func (s *Shard) unlock() {
 
 // rearm moves the deadline of a sleeping leader forward.
 func (s *Shard) rearm() {
-	if s.sleeping.isSet() && (s.nextDeadline() < s.armed || s.blocked() && !s.armedTx) {
-		s.arm()
+	if s.sleeping.isSet() && (s.alarm() < s.armed || s.blocked() && !s.armedTx) {
+		s.arm(s.alarm())
 	}
 }
 

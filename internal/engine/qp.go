@@ -30,6 +30,7 @@ type QPConfig struct {
 	SRQ                  *SRQ // takes the place of a receive queue, and of RecvDepth
 	GoBackN              bool // neither hold requests behind a gap, nor ask whether the peer does
 	Credits              bool // acknowledgements tell the peer how many receives are posted
+	DCQCN                *DCQCN
 	// Happened is told of the queue pair's events; see [Shard.tellEvents].
 	Happened func(transport.Event)
 }
@@ -51,6 +52,7 @@ type QP struct {
 	// Under the shard's lock.
 	machine   *rc.Machine
 	path      *wire.Path
+	dcqcn     *dcqcn // nil: off
 	pkey      uint16
 	destroyed bool
 	touched   bool   // on Shard.touched
@@ -80,6 +82,10 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 	}
 	q.due = clock.Never
 	q.sending.qp, q.answering.qp = q, q
+	var cc congestion.Controller = new(congestion.Window)
+	if cfg.DCQCN != nil {
+		cc, q.dcqcn = cfg.DCQCN.Controller, newDCQCN(q, cfg.DCQCN)
+	}
 	s.mu.Lock()
 	defer s.unlock()
 	if err := s.demux.add(q); err != nil {
@@ -87,7 +93,7 @@ func (s *Shard) NewQP(cfg QPConfig) (*QP, error) {
 	}
 	q.psn.Store(uint32(s.demux.randomPSN()))
 	machine.QPN = q.qpn
-	q.machine = rc.New(machine, q.sq, q.rq, s.memory, new(congestion.Window), q)
+	q.machine = rc.New(machine, q.sq, q.rq, s.memory, cc, q)
 	q.sendCQ.users[q] = struct{}{}
 	q.recvCQ.users[q] = struct{}{}
 	return q, nil
@@ -170,19 +176,22 @@ func (q *QP) control(what string, f func() error) error {
 	return nil
 }
 
-// Modify changes attributes and state; see rc.Machine.Modify. path must be given,
-// resolved and prepared, when the mask has qp.MaskAV.
-func (q *QP) Modify(a *qp.Attr, mask qp.Mask, path *wire.Path) error {
+// Modify changes attributes and state; see rc.Machine.Modify. to must be given when the
+// mask has qp.MaskAV.
+func (q *QP) Modify(a *qp.Attr, mask qp.Mask, to Paths) error {
 	return q.control("modify", func() error {
 		from := q.machine.State()
 		if err := q.machine.Modify(q.shard.now, a, mask); err != nil {
 			return err
 		}
-		if q.machine.State() == qp.StateReset && hasSent(from) {
-			q.psn.Store(uint32(q.shard.demux.randomPSN()))
+		if q.machine.State() == qp.StateReset {
+			q.shard.forget(q.dcqcn)
+			if hasSent(from) {
+				q.psn.Store(uint32(q.shard.demux.randomPSN()))
+			}
 		}
 		if mask&qp.MaskAV != 0 {
-			q.path = path
+			q.take(to)
 		}
 		if mask&qp.MaskPKey != 0 {
 			q.pkey = a.PKey
@@ -216,6 +225,7 @@ func (q *QP) Destroy() {
 		s.counters.QPs.Add(q.machine.Stats())
 		s.demux.remove(q)
 		s.deadlines.remove(q)
+		s.forget(q.dcqcn)
 		delete(q.sendCQ.users, q)
 		delete(q.recvCQ.users, q)
 		return nil
@@ -228,6 +238,7 @@ type Snapshot struct {
 	Stats   rc.Stats
 	Failure rc.Failure
 	Failed  bool // the queue pair went to ERR by itself; Failure says why
+	Rate    congestion.Rate
 }
 
 // Snapshot returns the queue pair's present state.
@@ -235,5 +246,5 @@ func (q *QP) Snapshot() Snapshot {
 	q.shard.mu.Lock()
 	defer q.shard.unlock()
 	failure, failed := q.machine.Failure()
-	return Snapshot{q.machine.Attr(), q.machine.Stats(), failure, failed}
+	return Snapshot{q.machine.Attr(), q.machine.Stats(), failure, failed, q.rate()}
 }

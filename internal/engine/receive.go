@@ -70,14 +70,26 @@ func (s *Shard) receivePacket(p [2][]byte, meta *link.Meta, index int) {
 	q, icrc, rule := s.admit(p, meta, index)
 	v := transport.Verdict{Action: transport.Dropped, Rule: rule}
 	if rule == transport.RuleNone {
-		v = q.machine.Receive(s.now, &s.packet)
-		s.touch(q)
-		s.asked.push(&q.answering)
+		v = s.deliver(q, meta)
 	}
 	s.counters.ByRule[v.Rule]++
 	if s.tap != nil {
 		s.tapReceived(p, meta, index, q, icrc, v)
 	}
+}
+
+// deliver gives a packet to its QP.
+func (s *Shard) deliver(q *QP, meta *link.Meta) transport.Verdict {
+	if s.packet.Opcode == bth.CNP {
+		return s.notified(q)
+	}
+	if wire.ECN(meta.ECN) == wire.CE {
+		s.marked(q)
+	}
+	v := q.machine.Receive(s.now, &s.packet)
+	s.touch(q)
+	s.asked.push(&q.answering)
+	return v
 }
 
 // admit makes the checks on a packet's way to its QP (IBTA vol. 1, 9.6) and parses
@@ -94,12 +106,18 @@ func (s *Shard) admit(p [2][]byte, meta *link.Meta, index int) (*QP, wire.ICRC, 
 	if icrc == wire.ICRCBad {
 		return nil, icrc, transport.RuleICRC
 	}
+	if wire.ECN(meta.ECN) == wire.CE {
+		s.counters.Marked++
+	}
 	// The length was checked: neither can fail.
 	body, _ := wire.StripICRC(p)
 	_ = s.packet.ParseBTH(body[0])
 	q, rule := s.route(meta)
 	if rule == transport.RuleNone {
 		rule = s.parse(body)
+	}
+	if rule != transport.RuleNone && s.packet.Opcode == bth.CNP {
+		s.counters.CNPsDropped++
 	}
 	return q, icrc, rule
 }
@@ -121,7 +139,8 @@ func (s *Shard) route(meta *link.Meta) (*QP, transport.Rule) {
 	return q, q.accepts(h, meta)
 }
 
-// accepts checks a packet against the QP's connection.
+// accepts checks a packet against the QP's connection. Adapters send CNPs with the default
+// partition key, whatever the connection's is.
 func (q *QP) accepts(h *bth.Packet, meta *link.Meta) transport.Rule {
 	switch {
 	case h.Opcode != bth.CNP && h.Opcode.Transport() != bth.TransportRC:
@@ -131,7 +150,7 @@ func (q *QP) accepts(h *bth.Packet, meta *link.Meta) transport.Rule {
 		return transport.RuleOpcode
 	case !q.machine.State().Receives():
 		return transport.RuleState
-	case !partitionsMatch(h.PKey, q.pkey):
+	case !partitionsMatch(h.PKey, q.pkey) && !(h.Opcode == bth.CNP && h.PKey == bth.DefaultPKey):
 		return transport.RulePKey
 	case meta.Src != q.path.Dst || meta.Dst != q.path.Src:
 		return transport.RuleAddress

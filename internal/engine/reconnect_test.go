@@ -15,7 +15,7 @@ func TestEachConnectionHasItsPSN(t *testing.T) {
 	p := newPair(t)
 	reset := func(q *QP) (before, after bth.PSN) {
 		before = q.InitialPSN()
-		require.NoError(t, q.Modify(&qp.Attr{State: qp.StateReset}, qp.MaskState, nil))
+		require.NoError(t, q.Modify(&qp.Attr{State: qp.StateReset}, qp.MaskState, Paths{}))
 		return before, q.InitialPSN()
 	}
 	before, after := reset(p.qa)
@@ -28,7 +28,7 @@ func TestEachConnectionHasItsPSN(t *testing.T) {
 	before, after = reset(p.qa)
 	require.Equal(t, before, after, "from RESET")
 	attr := qp.Attr{State: qp.StateInit, PKey: bth.DefaultPKey, Access: allAccess}
-	require.NoError(t, p.qa.Modify(&attr, qp.MaskState|qp.MaskPKey|qp.MaskAccess, nil))
+	require.NoError(t, p.qa.Modify(&attr, qp.MaskState|qp.MaskPKey|qp.MaskAccess, Paths{}))
 	before, after = reset(p.qa)
 	require.Equal(t, before, after, "from INIT")
 }

@@ -55,16 +55,19 @@ type Shard struct {
 	now        clock.Time // of the present turn
 	counters   Counters
 	deadlines  deadlines
-	touched    []*QP // dealt with since the last settle
-	ready      fifo  // may have something to send
-	acking     fifo  // have had their turn in transmit; acknowledgements are left
-	asked      fifo  // have received something and may owe an acknowledgement
-	news       []*CQ // have something to publish
-	overflown  []*CQ // lost completions; their QPs go to ERR
-	room       int   // packets that the link takes for certain, as last asked
-	deferred   int   // turns in a row that left transmitting to the next
-	starved    bool  // the ready ones wait for room
-	pending    int   // packets that the link could not pass on yet
+	wheel      clock.Wheel[*QP] // wait until their next packet may leave
+	spunAt     clock.Time       // when the leader last asked whether to spin for that
+	touched    []*QP            // dealt with since the last settle
+	ready      fifo             // may have something to send
+	acking     fifo             // have had their turn in transmit; acknowledgements are left
+	asked      fifo             // have received something and may owe an acknowledgement
+	notifying  fifo             // owe their peer a CNP
+	news       []*CQ            // have something to publish
+	overflown  []*CQ            // lost completions; their QPs go to ERR
+	room       int              // packets that the link takes for certain, as last asked
+	deferred   int              // turns in a row that left transmitting to the next
+	starved    bool             // the ready ones wait for room
+	pending    int              // packets that the link could not pass on yet
 	lastAnswer clock.Time
 	armed      clock.Time // until when the leader sleeps
 	armedTx    bool       // and that it waits for the network to take more

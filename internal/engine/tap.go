@@ -27,7 +27,7 @@ func (s *Shard) tapReceived(p [2][]byte, meta *link.Meta, index int, q *QP, icrc
 }
 
 // tapSent tells the tap of the packet just sealed.
-func (s *Shard) tapSent(q *QP) {
+func (s *Shard) tapSent(q *QP, path *wire.Path) {
 	n := 0
 	add := func(b []byte) { s.pieces[n] = b; n++ }
 	add(s.slot.Head)
@@ -37,7 +37,7 @@ func (s *Shard) tapSent(q *QP) {
 	add(s.slot.Tail)
 	s.event = trace.Event{
 		Time: s.now, Dir: trace.Out, QPN: q.qpn,
-		Src: q.path.Src, Dst: q.path.Dst, SrcPort: q.path.SrcPort, TrafficClass: q.path.TrafficClass,
+		Src: path.Src, Dst: path.Dst, SrcPort: path.SrcPort, TrafficClass: path.TrafficClass,
 		ID: s.slot.ID, IDKnown: true, Flags: wire.DontFragment,
 		Frame: s.pieces[:n], ICRC: s.sentICRC(), Cause: s.out.Why,
 	}

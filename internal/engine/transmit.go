@@ -13,21 +13,28 @@ const (
 	quantumPackets = 64
 )
 
-// bulk is what may fill the link's room but for one slot; urgent takes that too.
+// bulk is what may fill the link's room but for one slot, and is paced; urgent takes that
+// slot too. answers are what a peer asks for again if they are lost.
 const (
-	bulk   = 1<<transport.ClassRequest | 1<<transport.ClassReadResponse
-	urgent = 1 << transport.ClassAck
+	bulk    transport.ClassMask = 1<<transport.ClassRequest | 1<<transport.ClassReadResponse
+	urgent  transport.ClassMask = 1 << transport.ClassAck
+	answers transport.ClassMask = 1<<transport.ClassReadResponse | 1<<transport.ClassAck
 )
 
-// transmit sends what the ready QPs have. An acknowledgement may make way for a
-// READ response of the same QP, which is then bulk again: hence the loop.
+// transmit sends the CNPs that are due, then what the ready QPs have. An acknowledgement
+// may make way for a READ response of the same QP, which is then bulk again: hence the loop.
 func (s *Shard) transmit() (worked bool) {
 	s.deferred = 0
-	if s.closed || s.ready.head == nil && s.pending == 0 {
-		return false // a closed shard has no link any more
+	if s.closed {
+		return false // it has no link any more
+	}
+	s.releaseDue()
+	if s.ready.head == nil && s.notifying.head == nil && s.pending == 0 {
+		return false
 	}
 	before := s.counters.TxPackets
 	s.starved = false
+	s.transmitCNPs()
 	for s.ready.head != nil && !s.starved && s.counters.TxPackets-before < txPackets {
 		s.transmitBulk(before + txPackets)
 		s.transmitUrgent()
@@ -60,17 +67,20 @@ func (s *Shard) transmitBulk(limit uint64) {
 	}
 }
 
-// sendQuantum sends a QP's share of bulk and reports whether there may be more.
+// sendQuantum sends a QP's share of bulk and reports whether there may be more now.
 func (s *Shard) sendQuantum(q *QP) (more bool) {
-	bytes := 0
+	bytes, d := 0, q.dcqcn
 	for range quantumPackets {
 		if !s.hasRoom(2) || bytes >= quantumBytes {
 			return true
 		}
-		if !q.machine.Next(s.now, bulk, &s.out) {
+		if d != nil && s.early(d) || !q.machine.Next(s.now, bulk, &s.out) {
 			return false
 		}
-		s.send(q)
+		n := s.send(q)
+		if d != nil {
+			d.controller.Sent(s.now, q.onWire(n))
+		}
 		bytes += s.out.Len
 	}
 	return true
@@ -156,20 +166,24 @@ func (s *Shard) fatal(err error) {
 	s.demux.all(s.fail)
 }
 
-// send passes the packet in s.out to the link and seals it.
-func (s *Shard) send(q *QP) {
+// send passes the packet in s.out to the link and seals it. It returns the packet's bytes,
+// BTH to ICRC.
+func (s *Shard) send(q *QP) (n int) {
 	o, slot := &s.out, &s.slot
-	s.queue.Reserve(q.path, int(o.HdrLen), o.Pay, int(o.Pad), o.MustCopy, slot)
+	path := q.pathOf(o.Class)
+	s.queue.Reserve(path, int(o.HdrLen), o.Pay, int(o.Pad), o.MustCopy, slot)
 	s.room--
 	copy(slot.Head, o.Hdr[:o.HdrLen])
-	s.seal(q.path, slot)
+	s.seal(path, slot)
+	n = len(slot.Head) + o.Len + len(slot.Tail)
 	s.counters.TxPackets++
-	s.counters.TxBytes += uint64(len(slot.Head) + o.Len + len(slot.Tail))
+	s.counters.TxBytes += uint64(n)
 	s.counters.ByCause[o.Why]++
-	if o.Class != transport.ClassRequest {
+	if answers.Has(o.Class) {
 		s.lastAnswer = s.now
 	}
 	if s.tap != nil {
-		s.tapSent(q)
+		s.tapSent(q, path)
 	}
+	return n
 }

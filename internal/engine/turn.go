@@ -152,8 +152,8 @@ func (s *Shard) tellFailure() {
 
 // nextDeadline is when a turn has to be run even if nothing arrives.
 func (s *Shard) nextDeadline() clock.Time {
-	if s.ready.head != nil && !s.starved || s.bells.Load() != nil {
+	if s.owes() || s.bells.Load() != nil {
 		return s.now
 	}
-	return s.deadlines.next()
+	return min(s.deadlines.next(), s.wheel.Next())
 }

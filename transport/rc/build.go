@@ -45,7 +45,8 @@ func (m *Machine) buildData(now clock.Time, w *qp.SendWQE, o *Out) cq.Status {
 	p.RETH = bth.RETH{VA: w.RemoteAddr, RKey: uint32(w.RKey), Len: w.Len}
 	p.Imm, p.IETH = w.Imm, uint32(w.RKey)
 	p.Solicited = last && w.Flags&qp.Solicited != 0
-	p.AckReq = last || m.silent+1 >= ackEvery || m.closesRun() || m.closesWindow(now) || first && m.beyondCredits(w)
+	p.AckReq = last || m.silent+1 >= ackEvery || m.closesRun() || m.closesWindow() ||
+		first && m.beyondCredits(w) || !first && m.tooQuiet(now)
 	m.emit(o, int(n), transport.ClassRequest, m.cause())
 	o.MustCopy = w.Flags&qp.Inline != 0
 	return cq.StatusSuccess

@@ -82,7 +82,7 @@ type Machine struct {
 	requestBytes, answerBytes int
 }
 
-// New returns a machine in RESET. cc paces its requests; rq is nil if receives are
+// New returns a machine in RESET. cc bounds its requests in flight; rq is nil if receives are
 // shared.
 func New(cfg Config, sq *qp.SendQueue, rq *qp.RecvQueue, mem mr.Memory, cc congestion.Controller, sink Sink) *Machine {
 	m := &Machine{cfg: cfg, sq: sq, mem: mem, cc: cc, sink: sink}
@@ -105,6 +105,9 @@ func (m *Machine) Attr() qp.Attr {
 	a.Draining = m.draining()
 	return a
 }
+
+// Rate is what congestion control allows at present.
+func (m *Machine) Rate() congestion.Rate { return m.cc.Rate() }
 
 // Modify changes attributes and state [ibv_modify_qp]. What it may change is
 // checked by [qp.CheckModify]; on an error nothing has changed. Going to ERR
@@ -168,12 +171,12 @@ func (m *Machine) enter(now clock.Time, s qp.State) {
 	case qp.StateRTR:
 		if from == qp.StateInit {
 			m.responder.start(m.attr.RQPSN, m.attr.MaxDestRdAtomic)
+			m.cc.Start(now, m.attr.PathMTU) // answers are sent from here on
 		}
 	case qp.StateRTS:
 		if from == qp.StateRTR {
 			m.requester.start(&m.attr, m.sq.Head())
 			m.limited = m.cfg.Credits
-			m.cc.Start(now, m.attr.PathMTU)
 		}
 	case qp.StateSQD:
 		m.drained()
@@ -211,12 +214,9 @@ func (m *Machine) Posted() {
 
 // Receive takes one packet of the connected peer, its ICRC checked. The packet may
 // have an undefined RC opcode; then only its base header counts. p and its payload
-// are lent for the call.
+// are lent for the call. Congestion notifications are not for the machine: whoever paces
+// what it sends takes them.
 func (m *Machine) Receive(now clock.Time, p *bth.Packet) transport.Verdict {
-	if p.Opcode == bth.CNP {
-		m.cc.CNP(now)
-		return transport.Verdict{Action: transport.Advanced, Rule: transport.RuleCNP}
-	}
 	if p.Opcode.Is(bth.Response) {
 		if !m.attr.State.Sends() {
 			return transport.Verdict{Rule: transport.RuleState, PSN: p.PSN}

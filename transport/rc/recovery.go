@@ -34,15 +34,12 @@ func (r *recovery) reload(a *qp.Attr) {
 
 // Deadline is when Advance has something to do.
 func (m *Machine) Deadline() clock.Time {
-	return min(m.timer, m.overdue, m.rnrUntil, m.cc.Deadline())
+	return min(m.timer, m.overdue, m.rnrUntil)
 }
 
-// Advance does what is due: what the congestion control asked for, the end of an RNR wait,
-// and an acknowledgement timeout or an answer that is overdue.
+// Advance does what is due: the end of an RNR wait, and an acknowledgement timeout or an
+// answer that is overdue.
 func (m *Machine) Advance(now clock.Time) {
-	if m.cc.Deadline() <= now {
-		m.cc.Advance(now)
-	}
 	if m.rnrUntil <= now {
 		m.rnrUntil = clock.Never
 	}

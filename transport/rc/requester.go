@@ -19,12 +19,13 @@ import (
 type requester struct {
 	unacked, next, sentTo bth.PSN
 
-	cursor   uint32  // index in the send queue of the WQE that next belongs to
-	numbered uint32  // index of the first WQE that has no PSNs yet
-	reads    int     // READs and atomics numbered and not completed
-	silent   uint32  // packets sent since one asked for an acknowledgement
-	readFrom bth.PSN // where the oldest READ was last asked for again
-	executed bth.PSN // unacked, or behind it: the peer has executed what lies before
+	cursor   uint32     // index in the send queue of the WQE that next belongs to
+	numbered uint32     // index of the first WQE that has no PSNs yet
+	reads    int        // READs and atomics numbered and not completed
+	silent   uint32     // packets sent since one asked for an acknowledgement
+	quiet    clock.Time // when that one was sent, or the first of them, if it begins a message
+	readFrom bth.PSN    // where the oldest READ was last asked for again
+	executed bth.PSN    // unacked, or behind it: the peer has executed what lies before
 
 	why     transport.Cause   // cause of packets before sentTo
 	blocked transport.Blocked // why the last call sent nothing
@@ -57,12 +58,12 @@ func (m *Machine) Why() transport.Blocked { return m.blocked }
 
 // request commits the next request packet.
 func (m *Machine) request(now clock.Time, o *Out) bool {
-	w := m.sendable(now)
+	w := m.sendable()
 	for w != nil && (w.Op.Local() || m.passOver(now, w)) {
 		if w.Op.Local() && !m.runLocal(w) {
 			return false
 		}
-		w = m.sendable(now)
+		w = m.sendable()
 	}
 	if w == nil {
 		return false
@@ -100,8 +101,8 @@ func unsendable(status cq.Status) transport.Rule {
 }
 
 // sendable returns the WQE of the next packet, or nil and sets blocked.
-func (m *Machine) sendable(now clock.Time) *qp.SendWQE {
-	m.blocked = m.holdup(now)
+func (m *Machine) sendable() *qp.SendWQE {
+	m.blocked = m.holdup()
 	if m.blocked != transport.NotBlocked {
 		return nil
 	}
@@ -109,7 +110,7 @@ func (m *Machine) sendable(now clock.Time) *qp.SendWQE {
 }
 
 // holdup says what keeps the next packet from being sent.
-func (m *Machine) holdup(now clock.Time) transport.Blocked {
+func (m *Machine) holdup() transport.Blocked {
 	switch {
 	case !m.attr.State.Sends():
 		return transport.BlockedState
@@ -129,7 +130,7 @@ func (m *Machine) holdup(now clock.Time) transport.Blocked {
 	if m.outOfCredits(w) {
 		return transport.BlockedCredits
 	}
-	return m.windowed(now, w)
+	return m.windowed(w)
 }
 
 // mayStart applies the rules for beginning a WQE: a fenced one waits for earlier
@@ -152,7 +153,7 @@ func (m *Machine) mayStart(w *qp.SendWQE) transport.Blocked {
 // windowed applies the congestion window and the PSN window. The packets that a
 // READ will bring count too: they must fit our own receive buffer. With nothing in
 // flight anything goes.
-func (m *Machine) windowed(now clock.Time, w *qp.SendWQE) transport.Blocked {
+func (m *Machine) windowed(w *qp.SendWQE) transport.Blocked {
 	inflight := int(m.next.Diff(m.unacked))
 	if inflight == 0 {
 		return transport.NotBlocked
@@ -164,7 +165,7 @@ func (m *Machine) windowed(now clock.Time, w *qp.SendWQE) transport.Blocked {
 	if inflight+need >= bth.PSNWindow {
 		return transport.BlockedWindow
 	}
-	if !m.mayFollow(now, inflight+need-1) {
+	if !m.mayFollow(inflight + need - 1) {
 		return transport.BlockedWindow
 	}
 	return transport.NotBlocked
@@ -174,11 +175,11 @@ func (m *Machine) windowed(now clock.Time, w *qp.SendWQE) transport.Blocked {
 // peer keeps what came behind a gap, that is no longer in the network, but is not
 // acknowledged either: so that one gap does not stop everything, twice as much may be
 // unacknowledged.
-func (m *Machine) mayFollow(now clock.Time, inflight int) bool {
+func (m *Machine) mayFollow(inflight int) bool {
 	if m.phase == mended && m.keeps {
 		inflight /= 2
 	}
-	return m.cc.NextSend(now, inflight, m.attr.PathMTU) <= now
+	return inflight < m.cc.Window()
 }
 
 // started reports whether the WQE at an index of the ring has its PSNs.
@@ -200,8 +201,14 @@ func (m *Machine) number(w *qp.SendWQE) {
 
 // closesWindow reports whether nothing may follow the packet at next until an
 // acknowledgement arrives; so it has to ask for one.
-func (m *Machine) closesWindow(now clock.Time) bool {
-	return !m.mayFollow(now, int(m.next.Diff(m.unacked))+1)
+func (m *Machine) closesWindow() bool {
+	return !m.mayFollow(int(m.next.Diff(m.unacked)) + 1)
+}
+
+// tooQuiet reports whether the packet at next, inside a message that is sent slowly, follows
+// so long after the last that asked for an acknowledgement that it has to ask for one.
+func (m *Machine) tooQuiet(now clock.Time) bool {
+	return now.Sub(m.quiet) >= ackAfter && m.next == m.sentTo && m.cc.Rate().BitsPerSec > 0
 }
 
 // sent moves on behind the packet just built.
@@ -210,6 +217,9 @@ func (m *Machine) sent(now clock.Time, w *qp.SendWQE, o *Out) {
 		m.next = w.Last.Add(1)
 	} else {
 		m.next = m.next.Add(1)
+	}
+	if m.pkt.AckReq || m.silent == 0 && o.PSN == w.First {
+		m.quiet = now
 	}
 	if m.pkt.AckReq {
 		m.silent = 0
@@ -225,7 +235,6 @@ func (m *Machine) sent(now clock.Time, w *qp.SendWQE, o *Out) {
 	if m.next == w.Last.Add(1) {
 		m.cursor++
 	}
-	m.cc.Sent(now, o.Len)
 	m.startTimer(now)
 	if m.phase.repeats() {
 		m.resent()

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/congestion"
+	"github.com/rocinante-rdma/roce/congestion/ecn"
+	"github.com/rocinante-rdma/roce/transport"
+	"github.com/rocinante-rdma/roce/wire"
+)
+
+// DCQCN is what a queue pair does about congestion that switches mark. Without it, a queue
+// pair ignores CNPs, sends none, and paces nothing.
+type DCQCN struct {
+	Controller  congestion.Controller // obeys the peer's CNPs; of this queue pair alone
+	SendCNP     bool                  // answer marked packets
+	CNPInterval time.Duration         // the least between two CNPs; 0: ecn.DefaultInterval
+}
+
+// dcqcn is a QP's congestion control by ECN: reaction point and notification point.
+type dcqcn struct {
+	controller congestion.Controller
+	pace       clock.Timer[*QP] // in Shard.wheel, while the next packet may not leave
+
+	notifies bool   // the peer takes CNPs
+	np       ecn.NP // says when one is due
+	owing    queued // in Shard.notifying
+
+	data, cnp *wire.Path
+}
+
+func newDCQCN(q *QP, cfg *DCQCN) *dcqcn {
+	return &dcqcn{
+		controller: cfg.Controller, pace: clock.Timer[*QP]{Value: q},
+		notifies: cfg.SendCNP, np: ecn.NP{Interval: cfg.CNPInterval}, owing: queued{qp: q},
+	}
+}
+
+// forget ends what a connection was about: nobody waits for its pace or its CNPs any more.
+func (s *Shard) forget(d *dcqcn) {
+	if d != nil {
+		s.wheel.Remove(&d.pace)
+		d.np = ecn.NP{Interval: d.np.Interval}
+	}
+}
+
+// Paths are the ways to a queue pair's peer, by what is sent: resolved and prepared, and
+// different in nothing but the traffic class. Without DCQCN everything goes by Ack.
+type Paths struct {
+	Data *wire.Path // requests, and the answers to READs and atomics
+	Ack  *wire.Path // acknowledgements
+	CNP  *wire.Path // congestion notifications
+}
+
+// take takes new paths to the peer.
+func (q *QP) take(to Paths) {
+	q.path = to.Ack
+	if q.dcqcn != nil {
+		q.dcqcn.data, q.dcqcn.cnp = to.Data, to.CNP
+	}
+}
+
+// pathOf is the path of a class.
+func (q *QP) pathOf(c transport.Class) *wire.Path {
+	switch {
+	case q.dcqcn == nil || c == transport.ClassAck:
+		return q.path
+	case c == transport.ClassCNP:
+		return q.dcqcn.cnp
+	default:
+		return q.dcqcn.data
+	}
+}
+
+// ethernetOverhead is what a frame takes on Ethernet besides its IP packet, in bytes:
+// preamble and inter-frame gap 20, header 14, check sequence 4.
+const ethernetOverhead = 38
+
+// onWire is what a packet of n bytes, BTH to ICRC, takes of the network.
+func (q *QP) onWire(n int) int {
+	if q.path.Src.Is4() {
+		return ethernetOverhead + wire.IPv4Len + wire.UDPLen + n
+	}
+	return ethernetOverhead + wire.IPv6Len + wire.UDPLen + n
+}

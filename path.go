@@ -1,0 +1,44 @@
+package roce
+
+import (
+	"fmt"
+
+	"github.com/rocinante-rdma/roce/internal/engine"
+	"github.com/rocinante-rdma/roce/wire"
+)
+
+// resolve prepares the paths to the peer that the attributes name. Of the traffic class the
+// application owns the DSCP, and the stack the ECN bits: data says that switches may mark it
+// if the queue pair reacts to marks, and nothing else ever does. Nobody reacts to marked
+// acknowledgements.
+func (q *QP) resolve(a *QPAttr) (paths engine.Paths, err error) {
+	plain := wire.NotECT.With(a.TrafficClass)
+	if paths.Ack, err = q.path(a, plain); err != nil {
+		return paths, err
+	}
+	paths.Data, paths.CNP = paths.Ack, paths.Ack
+	d := q.cfg.DCQCN
+	if d == nil {
+		return paths, nil
+	}
+	if paths.Data, err = q.path(a, wire.ECT0.With(a.TrafficClass)); err != nil || !d.SendCNP {
+		return paths, err
+	}
+	paths.CNP, err = q.path(a, wire.NotECT.With(d.dscp()<<2))
+	return paths, err
+}
+
+// path prepares the path of what has this traffic class. A GID has no zone: the link knows
+// its interface.
+func (q *QP) path(a *QPAttr, trafficClass uint8) (*wire.Path, error) {
+	p := &wire.Path{
+		Src: q.addr, Dst: a.DestAddr.Unmap().WithZone(""), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
+		TrafficClass: trafficClass, HopLimit: a.HopLimit,
+		VLAN: uint16(a.SL) << wire.VLANPriorityShift, // its three low bits,
+	}
+	if err := q.pd.dev.link.Resolve(p); err != nil {
+		return nil, fmt.Errorf("roce: %s: %w", q, err)
+	}
+	p.Prepare()
+	return p, nil
+}
