@@ -30,7 +30,8 @@
 // A link has a ring of packets that wait for its transmitter; a packet leaves it
 // after its serialisation time ([Bandwidth]) and reaches the switch a [Latency]
 // later. There faults happen to it; then it waits at the port towards its
-// destination, is serialised again and arrives a latency later. Every frame is
-// copied at Flush and overwritten after Release, so that a sender which reuses
-// memory too early and a receiver which keeps it too long are both found out.
+// destination, is serialised again and arrives a latency later; a port with [Marking]
+// marks it by the queue that it leaves behind. Every frame is copied at Flush and
+// overwritten after Release, so that a sender which reuses memory too early and a
+// receiver which keeps it too long are both found out.
 package simnet

@@ -21,7 +21,7 @@ const (
 	Delayed                // a fault holds it up for some time
 	Reordered              // a fault holds it until others have passed
 	Corrupted              // a fault flipped a bit
-	Marked                 // a fault set Congestion Experienced
+	Marked                 // a fault or the port set Congestion Experienced
 	steps
 )
 

@@ -35,10 +35,11 @@ type frame struct {
 type stage uint8
 
 const (
-	leaving  stage = iota // its last bit leaves the sender
-	atSwitch              // it has reached the switch
-	released              // a fault that held it up lets it go
-	arriving              // its last bit reaches the receiver
+	leaving   stage = iota // its last bit leaves the sender
+	atSwitch               // it has reached the switch
+	released               // a fault that held it up lets it go
+	departing              // its first bit leaves a port that marks
+	arriving               // its last bit reaches the receiver
 )
 
 // occur moves the frame on.
@@ -50,6 +51,8 @@ func (f *frame) occur(w *World) {
 		w.cross(f)
 	case released:
 		w.release(f)
+	case departing:
+		w.depart(f)
 	case arriving:
 		w.arrive(f)
 	}

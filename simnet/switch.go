@@ -10,7 +10,10 @@ import (
 // receiver's inbox. All of it runs under World.mu.
 
 // port is the switch's port towards one link.
-type port struct{ transmitter }
+type port struct {
+	transmitter
+	marker *marker // nil: it marks nothing
+}
 
 // backlog is the number of bytes that wait at the port of l.
 func (p *port) backlog(now clock.Time, l *Link) int {
@@ -110,6 +113,8 @@ func (w *World) egress(f *frame) {
 		w.drop(f, TooLong)
 	case to.port.backlog(now, to)+f.ipLen() > to.buffer:
 		w.drop(f, PortFull)
+	case to.port.marker != nil:
+		w.enqueue(f, now)
 	default:
 		f.stage = arriving
 		w.schedule(&f.event, to.port.take(now, to.serialisation(f)).Add(to.latency))
