@@ -95,6 +95,14 @@ var rules = []rule{
 		innocent: "net/http",
 	},
 	{
+		name:     "curves are drawn in one place",
+		reason:   "how a plot looks should be decided once, and who embeds the stack should not build it",
+		applies:  all.except("internal/plots"),
+		forbids:  under("gonum.org"),
+		witness:  "gonum.org/v1/plot/vg",
+		innocent: "./internal/plots",
+	},
+	{
 		name:     "only programs import metrics",
 		reason:   "the stack does not depend on how it is watched",
 		applies:  all.except("cmd", "examples"),
