@@ -40,6 +40,7 @@ Each command tells more with --help.`,
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return fmt.Errorf("%w; see %s --help", err, c.CommandPath())
 	})
+	root.AddCommand(newCongestion())
 	root.AddCommand(newDemo())
 	root.AddCommand(newDevices())
 	root.AddCommand(newPingpong())
