@@ -61,6 +61,7 @@ tags with VLAN ID 0. Other links write no tags, and -l has no effect.`,
   roci pingpong --link auto 10.0.0.1       over the link with the least latency
   roci pingpong --link xdp:zerocopy --dev eth0 -g 1 10.0.0.1
   roci pingpong --stats 10.0.0.1           and what was lost, repeated, refused
+  roci pingpong --dcqcn paper --cnp --stats 10.0.0.1
   roci pingpong --trace run.pcapng 10.0.0.1 && roci trace --ladder run.pcapng`,
 		Args: atMostOneHost,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -68,6 +69,9 @@ tags with VLAN ID 0. Other links write no tags, and -l has no effect.`,
 			defer stop()
 			f.say = func(s string) { fmt.Fprintln(c.ErrOrStderr(), "roci: pingpong:", s) }
 			f.o.Hint = f.say
+			if f.dcqcn.params != "" && isTerminal(os.Stderr) {
+				f.o.Connected = func(d *roce.Device, q *roce.QP) func() { return watchRate(c.ErrOrStderr(), d, q) }
+			}
 			return f.run(ctx, c.OutOrStdout(), args)
 		},
 	}
@@ -91,6 +95,7 @@ type pingpongFlags struct {
 	devicePort, sl     int
 	json, stats        bool
 	trace              string
+	dcqcn              dcqcnFlags
 
 	say func(string) // what is no part of the report
 }
@@ -112,6 +117,7 @@ func (f *pingpongFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.link, "link", "udp", "reach the network by this `link`; see above")
 	fs.BoolVar(&f.json, "json", false, "print the report as one JSON object")
 	registerStats(c, &f.stats)
+	f.dcqcn.register(fs)
 	fs.StringVar(&f.trace, "trace", "", "record all packets of this end, with what was done with them and why, in this pcapng `file`")
 	fs.SortFlags = false
 	fs.SetNormalizeFunc(toolNames)
@@ -147,11 +153,13 @@ func (f *pingpongFlags) run(ctx context.Context, out io.Writer, args []string) (
 		defer func() { err = errors.Join(err, rec.close()) }()
 	}
 	r, err := f.play(ctx, args)
-	if err != nil {
+	switch {
+	case err != nil:
 		return fmt.Errorf("pingpong: %w", err)
-	}
-	if f.json {
+	case f.json:
 		return json.NewEncoder(out).Encode(r)
+	case f.stats && r.Rate != nil:
+		fmt.Fprintln(out, rateLine(fmt.Sprintf("QP 0x%06x", r.Local.QPN), *r.Rate))
 	}
 	return nil
 }
@@ -184,6 +192,9 @@ func (f *pingpongFlags) complete() (err error) {
 		return fmt.Errorf("--sl %d: must be 0 to 15", f.sl)
 	}
 	f.o.ServiceLevel = uint8(f.sl)
+	if f.o.DCQCN, err = f.dcqcn.dcqcn(); err != nil {
+		return err
+	}
 	if f.addr != "" {
 		if f.o.Addr, err = parseAddr(f.addr); err != nil {
 			return fmt.Errorf("--addr: %w", err)

@@ -33,7 +33,7 @@ func TestPingpongBothEnds(t *testing.T) {
 	server := newRoot()
 	r, w := io.Pipe()
 	server.SetOut(w)
-	server.SetArgs(strings.Fields("pingpong -c -n 20 -s 3000 --stats --addr 127.78.0.1 -p " + port))
+	server.SetArgs(strings.Fields("pingpong -c -n 20 -s 3000 --stats --dcqcn connectx --addr 127.78.0.1 -p " + port))
 	served := make(chan error, 1)
 	go func() {
 		err := server.ExecuteContext(t.Context())
@@ -55,12 +55,13 @@ func TestPingpongBothEnds(t *testing.T) {
 	}()
 
 	file := filepath.Join(t.TempDir(), "client.pcapng")
-	out, err := roci(strings.Fields("pingpong -e -c -n 20 -s 3000 --addr 127.78.0.2 --json --trace " + file + " -p " + port + " 127.78.0.1")...)
+	out, err := roci(strings.Fields("pingpong -e -c -n 20 -s 3000 --addr 127.78.0.2 --dcqcn paper --cnp --json --trace " + file + " -p " + port + " 127.78.0.1")...)
 	require.NoError(t, err)
 	require.NoError(t, <-served)
 	printed := <-rest
 	require.Contains(t, printed, "20 iters in ")
 	require.Regexp(t, `(?m)^counter +this end  of what$`, printed)
+	require.Regexp(t, `(?m)^QP 0x[0-9a-f]{6}: not slowed down, line rate .+$`, printed)
 	require.Regexp(t, `(?m)^rdma_recvs +20  completions: of receives, successful$`, printed)
 
 	var result struct {
@@ -69,12 +70,15 @@ func TestPingpongBothEnds(t *testing.T) {
 		Remote  struct{ GID string }
 
 		Counters roce.Counters
+		Rate     map[string]float64
 	}
 	require.NoError(t, json.Unmarshal([]byte(out), &result))
 	require.Equal(t, 120000, result.Bytes)
 	require.Equal(t, 20, result.Checked)
 	require.Equal(t, "::ffff:127.78.0.1", result.Remote.GID)
 	require.EqualValues(t, 20, result.Counters[roce.CounterRDMARecvs])
+	require.Zero(t, result.Rate["bits_per_sec"])
+	require.Positive(t, result.Rate["window_packets"])
 
 	var list bytes.Buffer
 	require.NoError(t, decode.Print(&list, file, decode.Options{}))

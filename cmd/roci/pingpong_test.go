@@ -59,6 +59,8 @@ func TestPingpongRefusesBadFlags(t *testing.T) {
 		"--addr 127.0.0.1 -g 1":          "addr gid-idx",
 		"--addr 127.0.0.1 --ib-dev lo":   "addr dev",
 		"-d nosuch":                      `no network interface "nosuch"`,
+		"--dcqcn fast":                   `--dcqcn: ecn: no parameter set is called "fast"; there are "paper" and "connectx"`,
+		"--cnp":                          "--cnp goes with --dcqcn: say --dcqcn paper or --dcqcn connectx too",
 		"--trace /no/such/folder/file":   "--trace: open /no/such/folder/file",
 		"one.example two.example":        "pingpong takes one host, the server's, or none to be the server; 2 were given; see roci pingpong --help",
 		"--addr 192.0.2.1 -p 0":          "192.0.2.1",
@@ -85,7 +87,7 @@ func TestPingpongHelpShowsEveryFlag(t *testing.T) {
 	out, err := roci("pingpong", "--help")
 	require.NoError(t, err)
 	for _, flag := range []string{"--port", "--dev", "--ib-dev", "--ib-port", "--size", "--mtu", "--rx-depth", "--iters", "--sl",
-		"--events", "--gid-idx", "--chk", "--addr", "--link", "--json", "--stats", "--trace"} {
+		"--events", "--gid-idx", "--chk", "--addr", "--link", "--json", "--stats", "--trace", "--dcqcn", "--cnp"} {
 		require.Contains(t, out, flag)
 	}
 }

@@ -69,7 +69,7 @@ func (e *end) prepare() error {
 	if e.cq, err = e.dev.CreateCQ(e.o.RxDepth + 1); err != nil {
 		return err
 	}
-	e.qp, err = pd.CreateQP(roce.QPConfig{SendCQ: e.cq, SendDepth: 1, RecvDepth: e.o.RxDepth, MaxSGE: 1})
+	e.qp, err = pd.CreateQP(roce.QPConfig{SendCQ: e.cq, SendDepth: 1, RecvDepth: e.o.RxDepth, MaxSGE: 1, DCQCN: e.o.DCQCN})
 	if err != nil {
 		return err
 	}

@@ -43,6 +43,8 @@ type Options struct {
 
 	ServiceLevel uint8 // 0–15; its low three bits are the priority in VLAN tags
 
+	DCQCN *roce.DCQCN // congestion control by ECN, nil: off
+
 	// timeout is the code of the local ACK timeout; 0: the tool's, 14. On a busy
 	// machine two ends that spin starve each other for longer than eight times 67 ms.
 	timeout uint8
@@ -54,6 +56,9 @@ type Options struct {
 	// Counted, unless nil, is told at the end what this end's device counted, also if the
 	// run failed.
 	Counted func(roce.Counters)
+	// Connected, unless nil, is told when the queue pair is connected, and what it returns is
+	// called when the run ends.
+	Connected func(*roce.Device, *roce.QP) (done func())
 	// Hint, unless nil, is told at most once, from another goroutine, what to look at
 	// when nothing comes any more.
 	Hint func(string)

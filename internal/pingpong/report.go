@@ -18,6 +18,7 @@ type Result struct {
 	Checked       int           // messages whose data was looked at
 	Retransmitted uint64        // packets that this end sent again
 	Counters      roce.Counters // of this end's device, when the last message had come
+	Rate          *roce.Rate    // that this end's queue pair had then; nil without DCQCN
 }
 
 // bytes is what went over the wire in both directions, without headers.
@@ -65,9 +66,26 @@ func (r *Result) MarshalJSON() ([]byte, error) {
 		Retransmitted uint64  `json:"retransmitted"`
 
 		Counters roce.Counters `json:"counters"`
+		Rate     *rate         `json:"rate,omitempty"`
 	}{
 		ofEnd(r.Local), ofEnd(r.Remote), r.Link, r.Size, r.Iters, r.bytes(), r.usec() / 1e6,
 		r.mbitPerSec(), r.usecPerIter(), r.Checked, r.Retransmitted,
-		r.Counters,
+		r.Counters, rateOf(r.Rate),
 	})
+}
+
+// rate is a roce.Rate for programs; rates in bit/s.
+type rate struct {
+	QueuePair float64 `json:"bits_per_sec"` // 0: not paced
+	Target    float64 `json:"target_bits_per_sec"`
+	Line      float64 `json:"line_bits_per_sec"` // 0: unknown
+	Alpha     float64 `json:"alpha"`
+	Window    int     `json:"window_packets"`
+}
+
+func rateOf(r *roce.Rate) *rate {
+	if r == nil {
+		return nil
+	}
+	return &rate{r.BitsPerSec, r.Target, r.Line, r.Alpha, r.Packets}
 }

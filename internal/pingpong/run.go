@@ -93,6 +93,9 @@ func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote End
 	if err != nil {
 		return nil, err
 	}
+	if e.o.Connected != nil {
+		defer e.o.Connected(e.dev, e.qp)()
+	}
 	printRemote(out, remote)
 	printLink(out, e.link)
 	v := volley{end: e, ctx: ctx}
@@ -105,6 +108,9 @@ func (e *end) run(ctx context.Context, exchange func(local Endpoint) (remote End
 		Local: local, Remote: remote, Link: e.link, Size: e.o.Size, Iters: e.o.Iters,
 		Elapsed: clock.Now().Sub(start), Checked: v.checked, Retransmitted: e.qp.Stats().Retransmitted,
 		Counters: e.dev.Counters(),
+	}
+	if e.o.DCQCN != nil {
+		result.Rate = new(e.qp.Rate())
 	}
 	result.print(out)
 	return result, nil
