@@ -37,7 +37,7 @@ const (
 
 // sent is an event of device a (10.0.0.1) or b, to the other.
 func sent(at clock.Time, fromA bool, p bth.Packet, payload int, why transport.Cause) *Event {
-	e := &Event{Time: at, Dir: Out, SrcPort: 49152, TrafficClass: 0x6a, Flags: 0x4000, Cause: why, ICRC: wire.ICRCGood}
+	e := &Event{Time: at, Dir: Out, SrcPort: 49152, TrafficClass: classOf(p.Opcode), Flags: 0x4000, Cause: why, ICRC: wire.ICRCGood}
 	e.Src, e.Dst, e.QPN, p.DestQP = addrA, addrB, qpA, qpB
 	if !fromA {
 		e.Src, e.Dst, e.QPN, p.DestQP = addrB, addrA, qpB, qpA
@@ -45,6 +45,18 @@ func sent(at clock.Time, fromA bool, p bth.Packet, payload int, why transport.Ca
 	e.ID = uint16(p.PSN)
 	e.Frame = frameOf(p, payload)
 	return e
+}
+
+// classOf is the traffic class of devices with congestion control: data are ECT(0), with
+// the DSCP that the application asked for; CNPs have one of their own.
+func classOf(o bth.Opcode) uint8 {
+	switch {
+	case o == bth.CNP:
+		return 48 << 2
+	case o.Is(bth.Ack):
+		return 26 << 2
+	}
+	return wire.ECT0.With(26 << 2)
 }
 
 // received is the event of the receiver of e.
@@ -61,8 +73,8 @@ func executed(psn bth.PSN) transport.Verdict {
 }
 
 // conversation is two devices' story: a SEND of five packets of which one is
-// lost, the NAK, the repetition; a WRITE that finds no receive; a READ, an atomic;
-// and packets that b drops.
+// lost, the NAK, the repetition; a WRITE that finds no receive; a READ, an atomic; a
+// SEND that a switch marks, and the notification; and packets that b drops.
 func conversation(a, b Tap) {
 	const us = 1000
 	at := clock.Time(0)
@@ -122,6 +134,15 @@ func conversation(a, b Tap) {
 	answer = ack(109, bth.ACKUnlimited, 4)
 	answer.Opcode, answer.AtomicAck = bth.RCAtomicAck, 1
 	pass(false, answer, 0, transport.CauseAnswer, advanced(transport.RuleAtomicDone, 109))
+
+	e := sent(at, true, send(bth.RCSendOnly, 110), 32, first)
+	a.Packet(e)
+	e = received(at+2*us, e, executed(110))
+	e.TrafficClass = uint8(wire.CE)
+	b.Packet(e)
+	at += 2500
+	pass(false, bth.Packet{Opcode: bth.CNP, BECN: true}, 0, transport.CauseCNP,
+		transport.Verdict{Action: transport.Advanced, Rule: transport.RuleCNP})
 
 	strangers(b, at)
 }

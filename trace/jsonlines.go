@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // JSONLines is a sink that writes one JSON object per packet and line. QPNs, PSNs,
@@ -21,6 +23,7 @@ import (
 //	src, dst   IP addresses
 //	sport      UDP source port
 //	tclass     traffic class sent; of received packets only the two ECN bits
+//	ecn        "ECT(0)", "ECT(1)" or "CE" in words; left out of Not-ECT packets
 //	ip_id      IPv4 identification, where it is known
 //	op         opcode by name, such as "RC SEND Only"; opcode is its number
 //	dest_qpn, psn, pkey, ack_req, solicited, fecn, becn   from the BTH
@@ -66,6 +69,7 @@ type jsonPacket struct {
 	Dst     string  `json:"dst"`
 	SrcPort uint16  `json:"sport"`
 	TClass  uint8   `json:"tclass"`
+	ECN     string  `json:"ecn,omitzero"`
 	ID      *uint16 `json:"ip_id,omitempty"`
 
 	*JSONHeaders
@@ -109,6 +113,9 @@ func (j *JSONLines) Packet(r *Record) error {
 	}
 	if r.Err != nil {
 		line.Broken = r.Err.Error()
+	}
+	if ecn := r.ECN(); ecn != wire.NotECT {
+		line.ECN = ecn.String()
 	}
 	line.setReason(r)
 	return j.encode(line)

@@ -112,7 +112,7 @@ func (l *Ladder) out(f flight, r *Record) {
 		p = l.keep(newPassage(r))
 		l.onTheWay[f] = append(l.onTheWay[f], p)
 	}
-	p.time, p.sender, p.sent = r.Time, r.Device, statementOf(r)
+	p.time, p.sender, p.label, p.sent = r.Time, r.Device, r.Label(), statementOf(r)
 }
 
 // in takes what a receiver says.

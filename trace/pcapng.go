@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 )
 
@@ -21,17 +22,29 @@ import (
 // identification was known. Hop limit, flow label and the six DSCP bits of
 // received packets, which it does not cover, are not known. The UDP checksum is 0.
 type Pcapng struct {
-	w     *bufio.Writer
-	epoch time.Time
-	block block
-	last  uint64 // latest time stamp: that of the closing statistics
+	w       *bufio.Writer
+	epoch   time.Time
+	headers bool // payload is cut off
+	block   block
+	last    uint64 // latest time stamp: that of the closing statistics
 }
+
+// PcapngOption shapes a capture: [HeadersOnly].
+type PcapngOption func(*Pcapng)
+
+// HeadersOnly cuts packets behind their transport headers. The file tells their true
+// length; their ICRC, which comes behind the payload, is not in it. Packets without
+// payload, such as requests to READ, acknowledgements and CNPs, are kept whole.
+func HeadersOnly(p *Pcapng) { p.headers = true }
 
 // NewPcapng returns a sink that writes a capture to w. The epoch is the wall-clock
 // time of clock.Time 0, such as time.Now().Add(-time.Duration(clock.Now())); the
 // zero Time dates packets from 1970-01-01 on, the same in every run.
-func NewPcapng(w io.Writer, epoch time.Time) *Pcapng {
+func NewPcapng(w io.Writer, epoch time.Time, options ...PcapngOption) *Pcapng {
 	p := &Pcapng{w: bufio.NewWriter(w), epoch: orUnixEpoch(epoch)}
+	for _, set := range options {
+		set(p)
+	}
 	b := p.block.begin(blockSection).u32(byteOrderMagic).u16(1).u16(0).u64(math.MaxUint64)
 	// A bufio.Writer keeps its first error and returns it later, too.
 	_ = p.emit(b.text(optUserApplication, "rocinante").endOptions())
@@ -59,11 +72,15 @@ func (p *Pcapng) Packet(r *Record) error {
 	p.last = max(p.last, t)
 
 	frame, headers, n := r.Bytes(), r.headers(), r.headersLen()
-	kept := frame[:min(len(frame), maxDatagram)]
+	datagram := min(len(frame), maxDatagram)
+	kept := datagram
+	if p.headers {
+		kept = min(kept, r.upToPayload())
+	}
 	b := p.block.begin(blockPacket).u32(uint32(r.Device)).time(t)
-	b = b.u32(uint32(n + len(kept))).u32(uint32(n + len(frame)))
-	b = headers.AppendIP(b, len(kept))
-	b = append(b, kept...)
+	b = b.u32(uint32(n + kept)).u32(uint32(n + len(frame)))
+	b = headers.AppendIP(b, datagram)
+	b = append(b, frame[:kept]...)
 	b = b.pad()
 
 	b = b.text(optComment, comment(r)).option32(optFlags, flags(r.Dir))
@@ -71,6 +88,18 @@ func (p *Pcapng) Packet(r *Record) error {
 		b = b.option64(optDropCount, r.Lost)
 	}
 	return p.emit(b.endOptions())
+}
+
+// upToPayload is how much of the frame is not payload, from its beginning on: all, if it
+// has none. A frame that is no whole packet has its header where the longest would end.
+func (r *Record) upToPayload() int {
+	switch {
+	case r.Err != nil:
+		return bth.MaxHeaderLen
+	case r.Packet.PayloadLen() == 0:
+		return len(r.Bytes())
+	}
+	return r.Packet.Opcode.HeaderLen()
 }
 
 // comment is the sentence that goes with a packet.

@@ -34,8 +34,17 @@ type Record struct {
 // Bytes is the UDP payload, BTH … ICRC.
 func (r *Record) Bytes() []byte { return r.Frame[0] }
 
-// Label says in one line what the packet is: see the function [Label].
+// Label says in one line what the packet is, as the function [Label] does, and its ECN
+// field if the packet takes part in congestion control: " ECT(0)", or " CE" if marked.
 func (r *Record) Label() string {
+	words := r.words()
+	if ecn := r.ECN(); ecn != wire.NotECT {
+		words += " " + ecn.String()
+	}
+	return words
+}
+
+func (r *Record) words() string {
 	if r.Err != nil {
 		return labelBroken(&r.Packet, r.Err, len(r.Bytes()))
 	}

@@ -53,3 +53,21 @@ type Event struct {
 type Tap interface {
 	Packet(e *Event)
 }
+
+// Only returns a tap that passes on to t only the events that keep chooses, such as
+// [Congestion]. The others are neither recorded nor counted; so a [Ladder], which takes
+// what the receiver does not tell of for lost, should be given both ends of a packet or
+// neither. keep is called as the tap is: it must not block, nor hold on to the event.
+func Only(t Tap, keep func(*Event) bool) Tap { return chosen{t, keep} }
+
+type chosen struct {
+	tap  Tap
+	keep func(*Event) bool
+}
+
+// Packet implements [Tap].
+func (c chosen) Packet(e *Event) {
+	if c.keep(e) {
+		c.tap.Packet(e)
+	}
+}

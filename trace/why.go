@@ -8,8 +8,8 @@ import (
 )
 
 // Why says in words what the device did and for what reason: the cause of a sent
-// packet, the verdict on a received one, and what is known of the ICRC unless it
-// is simply good.
+// packet, the verdict on a received one, what a congestion mark or notification asks of
+// whom, and what is known of the ICRC unless it is simply good.
 func (e *Event) Why() string {
 	if e.QPN == 0 {
 		return e.reason()
@@ -18,7 +18,7 @@ func (e *Event) Why() string {
 }
 
 func (e *Event) reason() string {
-	words := e.deed()
+	words := e.deed() + e.congestionWords()
 	if e.ICRC == wire.ICRCGood || e.droppedForICRC() {
 		return words
 	}

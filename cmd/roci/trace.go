@@ -23,7 +23,9 @@ It checks every ICRC, finds out which two queue pairs talk to each other (packet
 name only the receiver's; the sender's is learned from the answers, and "?" where
 nothing tells it), and notes what the packets do not say themselves:
 retransmissions and what they repeat, duplicates made by the network, gaps,
-packets out of order, and why a NAK was sent. Comments in the file are shown.
+packets out of order, why a NAK was sent, which packets a switch marked (CE), and
+which sender a congestion notification (CNP) slows down, because of which mark.
+Comments in the file are shown.
 
 All packets are followed, also those that a filter leaves out. Several filters must
 all hold; several values of one filter are alternatives.`,
@@ -31,6 +33,7 @@ all hold; several values of one filter are alternatives.`,
   roci trace capture.pcapng --ladder --qp 17   one queue pair, as a ladder
   roci trace capture.pcapng --errors           only what went wrong
   roci trace capture.pcapng --op nak,rnr       only refusals
+  roci trace capture.pcapng --op ce,cnp        only what tells of congestion
   roci trace capture.pcapng --psn 100-120 --host 10.0.0.2
   roci trace capture.pcapng --from 500 --to 600
   roci trace capture.pcapng --json | jq 'select(.aeth.msn > 5)'`,
@@ -70,7 +73,7 @@ func (f *traceFlags) register(c *cobra.Command) {
 	fs.StringVar(&f.psn, "psn", "", "only packets with this PSN, or in this `range` A-B (B < A wraps around)")
 	fs.StringSliceVar(&f.ops, "op", nil, "only these `kinds` of packets: "+decode.OpNames())
 	fs.StringSliceVar(&f.hosts, "host", nil, "only packets sent by or to this IP `address`")
-	fs.BoolVar(&f.errors, "errors", false, "only trouble: retransmissions, duplicates, gaps, NAKs, RNR NAKs, bad ICRCs, broken packets")
+	fs.BoolVar(&f.errors, "errors", false, "only trouble: retransmissions, duplicates, gaps, NAKs, RNR NAKs, bad ICRCs, broken packets, odd CNPs")
 	fs.IntVar(&f.from, "from", 0, "only packets from this `number` on")
 	fs.IntVar(&f.to, "to", 0, "only packets up to this `number`")
 	c.MarkFlagsMutuallyExclusive("ladder", "json")

@@ -5,16 +5,16 @@ import (
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/cm/mad"
-	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Annotator follows connections packet by packet: it names the sending queue pair
 // and adds notes where the sequence deserves a word. It takes the packets of a
 // capture in order, after [Pairs] has learned all of them.
 type Annotator struct {
-	pairs   *Pairs
-	streams map[view]*stream
-	lost    map[int]bool // packet numbers, see Lost
+	pairs      *Pairs
+	streams    map[view]*stream
+	lost       map[int]bool // packet numbers, see Lost
+	congestion *congestion
 }
 
 // view is a route as one capture point sees it. Captures of several points hold a
@@ -26,17 +26,20 @@ type view struct {
 
 // NewAnnotator returns an Annotator that begins at the capture's first packet.
 func NewAnnotator(pairs *Pairs) *Annotator {
-	return &Annotator{pairs, make(map[view]*stream), make(map[int]bool)}
+	return &Annotator{pairs, make(map[view]*stream), make(map[int]bool), newCongestion()}
 }
 
 // Lost tells the numbers of packets that are in the capture, but of which a later
 // NAK says that they did not arrive.
 func (a *Annotator) Lost() map[int]bool { return a.lost }
 
+// Congestion tells what the packets so far say of congestion control.
+func (a *Annotator) Congestion() Congestion { return a.congestion.Congestion }
+
 // Annotate sets SrcQP and Notes.
 func (a *Annotator) Annotate(p *Packet) {
 	p.SrcQP = a.source(p)
-	noteCongestion(p)
+	a.congestion.follow(p)
 	if p.Err != nil {
 		p.note(NoteBroken, "no receiver takes it")
 		return
@@ -65,15 +68,6 @@ func noteICRC(p *Packet) {
 		p.note(NoteBadICRC, "ICRC bad: damaged, or its addresses changed in flight; a receiver drops it")
 	default:
 		p.note(NoteICRCUnknown, "ICRC "+p.ICRC.String())
-	}
-}
-
-func noteCongestion(p *Packet) {
-	if p.hasBTH() && p.BTH.Opcode == bth.CNP {
-		p.note(NoteCongestion, "congestion notification: the sender slows down")
-	}
-	if wire.ECNOf(p.TrafficClass) == wire.CE {
-		p.note(NoteCongestion, "marked CE: a switch on the way was congested")
 	}
 }
 

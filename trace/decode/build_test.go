@@ -65,7 +65,12 @@ func (t *tape) sendMAD(src, dst netip.Addr, m mad.Message) {
 
 // annotate decodes and annotates the tape's packets.
 func (t *tape) annotate() []*Packet {
-	var packets []*Packet
+	packets, _ := t.annotateAll()
+	return packets
+}
+
+// annotateAll returns the annotator, too, which has seen all of them.
+func (t *tape) annotateAll() (packets []*Packet, a *Annotator) {
 	pairs := NewPairs()
 	for i := range t.records {
 		if p := Decode(&t.records[i]); p != nil {
@@ -73,11 +78,11 @@ func (t *tape) annotate() []*Packet {
 			pairs.Learn(p)
 		}
 	}
-	a := NewAnnotator(pairs)
+	a = NewAnnotator(pairs)
 	for _, p := range packets {
 		a.Annotate(p)
 	}
-	return packets
+	return packets, a
 }
 
 // mapped is an IPv4 address as a GID.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/cm/mad"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Filter chooses packets. Every condition that is set must hold; the zero Filter
@@ -100,6 +101,7 @@ var Ops = []Op{
 	{"nak", func(p *Packet) bool { return is(bth.HasAETH)(p) && p.BTH.AETH.Syndrome.IsNAK() }},
 	{"rnr", func(p *Packet) bool { return is(bth.HasAETH)(p) && p.BTH.AETH.Syndrome.IsRNR() }},
 	{"cnp", func(p *Packet) bool { return p.hasBTH() && p.BTH.Opcode == bth.CNP }},
+	{"ce", func(p *Packet) bool { return wire.ECNOf(p.TrafficClass) == wire.CE }},
 	{"cm", func(p *Packet) bool { return p.hasBTH() && p.BTH.DestQP == mad.QPN }},
 }
 

@@ -52,6 +52,8 @@ func TestFilters(t *testing.T) {
 		{"nak", "ib_send_bw_rnr.pcap", op(t, "nak"), 6},
 		{"rnr", "ib_send_bw_rnr.pcap", op(t, "rnr"), 6},
 		{"cnp", "ib_send_bw_rnr.pcap", op(t, "cnp"), 0},
+		{"ce", "ib_send_bw_rnr.pcap", op(t, "ce"), 0},
+		{"cnp of an adapter", "../adapters/connectx_cnp.pcap", op(t, "cnp"), 1},
 		{"one QP", "srq_pingpong.pcap", Filter{QPs: []uint32{0x18}}, 18},
 		{"two QPs", "srq_pingpong.pcap", Filter{QPs: []uint32{0x18, 0x19}}, 36},
 		{"QP by its sender alone", "rc_pingpong.pcap", Filter{QPs: []uint32{0x12}}, 0},
@@ -73,5 +75,5 @@ func TestFilterErrors(t *testing.T) {
 	_, err = ParsePSNRange("5-")
 	require.EqualError(t, err, `"5-" is no PSN or range of PSNs; give 24-bit numbers such as 100 or 100-0x80`)
 	_, err = ParseOp("recv")
-	require.EqualError(t, err, `"recv" is no kind of packet; there are send, write, read, atomic, ack, nak, rnr, cnp, cm`)
+	require.EqualError(t, err, `"recv" is no kind of packet; there are send, write, read, atomic, ack, nak, rnr, cnp, ce, cm`)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/cm/mad"
 	"github.com/rocinante-rdma/roce/trace"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // jsonLines prints one object per packet. The transport headers have the names that
@@ -17,6 +18,7 @@ import (
 //	t                 seconds since the first record
 //	src, dst, sport   addresses and UDP source port
 //	tclass            traffic class
+//	ecn               "ECT(0)", "ECT(1)" or "CE"; left out of Not-ECT packets
 //	ip_id             IPv4 identification
 //	src_qpn           the sending queue pair, if known
 //	frame             bytes from the BTH to the ICRC
@@ -47,6 +49,7 @@ type jsonPacket struct {
 	Dst     string  `json:"dst"`
 	SrcPort uint16  `json:"sport"`
 	TClass  uint8   `json:"tclass"`
+	ECN     string  `json:"ecn,omitzero"`
 	ID      *uint16 `json:"ip_id,omitempty"`
 	SrcQPN  *uint32 `json:"src_qpn,omitempty"`
 
@@ -80,6 +83,9 @@ func (j *jsonLines) packet(p *Packet) error {
 	}
 	if p.hasBTH() {
 		line.JSONHeaders = p.record().JSONHeaders()
+	}
+	if ecn := wire.ECNOf(p.TrafficClass); ecn != wire.NotECT {
+		line.ECN = ecn.String()
 	}
 	if p.Src.Is4() {
 		line.ID = &p.ID

@@ -183,7 +183,7 @@ func (c *columns) label(p *Packet) string {
 // the sender does.
 func (k NoteKind) atReceiver() bool {
 	switch k {
-	case NoteGap, NoteReordered, NoteBroken, NoteBadICRC, NoteICRCUnknown:
+	case NoteGap, NoteReordered, NoteBroken, NoteBadICRC, NoteICRCUnknown, NoteMarked:
 		return true
 	default:
 		return false

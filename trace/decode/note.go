@@ -19,16 +19,19 @@ const (
 	NoteRNR                            // the receiver was not ready
 	NoteMSN                            // the message count went back
 	NoteBroken                         // no whole packet
+	NoteOddCNP                         // a congestion notification of another shape
+	NoteCNPTooSoon                     // congestion notifications faster than any NIC sends them
 	NoteBadICRC                        // damaged
 	NoteICRCUnknown                    // the ICRC could not be computed
-	NoteCongestion                     // CNP, or marked by a switch
+	NoteMarked                         // marked CE by a switch
+	NoteCNP                            // congestion notification
 	NoteCoalesced                      // one ACK for several messages
 	NoteRestart                        // the PSNs begin somewhere else
 )
 
 var noteNames = [...]string{
 	"retransmission", "duplicate", "reordered", "gap", "NAK", "RNR NAK", "MSN", "broken",
-	"bad ICRC", "unknown ICRC", "congestion", "coalesced ACK", "restart",
+	"odd CNP", "hasty CNP", "bad ICRC", "unknown ICRC", "CE-marked", "CNP", "coalesced ACK", "restart",
 }
 
 // String names the kind.

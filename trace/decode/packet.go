@@ -97,7 +97,8 @@ func (p *Packet) Label() string {
 
 // record is the packet in the form that package trace prints.
 func (p *Packet) record() *trace.Record {
-	return &trace.Record{Event: trace.Event{Frame: [][]byte{p.Frame}}, Packet: p.BTH, Err: p.Err}
+	e := trace.Event{Frame: [][]byte{p.Frame}, TrafficClass: p.TrafficClass}
+	return &trace.Record{Event: e, Packet: p.BTH, Err: p.Err}
 }
 
 // hasBTH reports whether at least the base header could be read.

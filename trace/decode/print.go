@@ -60,7 +60,7 @@ func printCapture(w io.Writer, open source, o Options) error {
 		s.show(p)
 		return out.packet(p)
 	})
-	s.Lost = notes.Lost()
+	s.Lost, s.Congestion = notes.Lost(), notes.Congestion()
 	return errors.Join(err, out.close(s))
 }
 

@@ -19,6 +19,7 @@ type Summary struct {
 	ICRC        map[ICRC]int
 	Notes       map[NoteKind]int // of those shown
 	Lost        map[int]bool     // numbers of packets that a NAK shows to have been lost
+	Congestion  Congestion
 	Connections []Connection
 }
 
@@ -43,6 +44,7 @@ func (s *Summary) write(w io.Writer) error {
 		fmt.Fprintf(&b, "%s, %d of them RoCEv2, %d shown. ICRC: %s.\n",
 			count(s.Records, "frame"), s.Packets, s.Shown, s.icrcWords())
 		s.noteWords(&b)
+		s.congestionWords(&b)
 		s.connectionWords(&b)
 	}
 	_, err := io.WriteString(w, b.String())
@@ -75,6 +77,19 @@ func (s *Summary) noteWords(b *strings.Builder) {
 		words = append(words, fmt.Sprintf("%s ×%d", k, s.Notes[k]))
 	}
 	fmt.Fprintf(b, "Noted: %s.\n", strings.Join(words, ", "))
+}
+
+// congestionWords are of the whole capture, whatever the filter took.
+func (s *Summary) congestionWords(b *strings.Builder) {
+	c := s.Congestion
+	if c.Marked == 0 && c.CNPs == 0 {
+		return
+	}
+	fmt.Fprintf(b, "Congestion: %s marked CE, %s", count(c.Marked, "packet"), count(c.CNPs, "CNP"))
+	if c.MinGap > 0 {
+		fmt.Fprintf(b, ", of one flow at least %v apart", c.MinGap)
+	}
+	b.WriteString(".\n")
 }
 
 func (s *Summary) connectionWords(b *strings.Builder) {
