@@ -18,8 +18,9 @@ const (
 		"E01 E03 E04 E05 E06 E09 E11 E12 E13 E14 " +
 		"X01 X02 X04 X05 X06 X09 " +
 		"M05 " +
-		"T01 T02"
-	waitingIDs = "R23 I07 M01 M02 M04 M08 M09 D01 D02 D04"
+		"T01 T02 " +
+		"D01 D02 D04"
+	waitingIDs = "R23 I07 M01 M02 M04 M08 M09"
 )
 
 var (

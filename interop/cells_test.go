@@ -16,8 +16,8 @@ type cell interface {
 }
 
 // testCells runs the cells of a suite in each direction and over each of the families,
-// and returns a row for each.
-func testCells(t *testing.T, l *lab, over []family, suite string, cells func(way) []cell) (rows []Row) {
+// and returns a row for each. What the wire carried is checked.
+func testCells(t *testing.T, l *lab, over []family, suite string, cells func(way) []cell, checks ...captureCheck) (rows []Row) {
 	l.watched(t, func() {
 		for _, f := range over {
 			b := newBench(t, l, f)
@@ -25,7 +25,7 @@ func testCells(t *testing.T, l *lab, over []family, suite string, cells func(way
 				rows = append(rows, runCells(t, b, w, suite, cells(w)))
 			}
 		}
-	})
+	}, checks...)
 	return rows
 }
 

@@ -13,9 +13,9 @@ import (
 
 // TestKernel runs the stack against the Linux kernel's rdma_rxe in a virtual machine,
 // with the test process as the cable: every opcode, every refusal, every kind of loss,
-// memory windows, and queues that are shared, drained and counted, in both directions and
-// over both IP protocols. All of it against the oldest kernel; against the newest the least
-// that meets every opcode, unless ROCE_FULL is set.
+// memory windows, queues that are shared, drained and counted, and switches that mark, in
+// both directions and over both IP protocols. All of it against the oldest kernel; against
+// the newest the least that meets every opcode, unless ROCE_FULL is set.
 func TestKernel(t *testing.T) {
 	testenv.Need(t, guest.Feature)
 	var rows []Row
@@ -31,10 +31,13 @@ func TestKernel(t *testing.T) {
 			t.Run("loss", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "loss", losses)...) })
 			t.Run("windows", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "windows", windowCells)...) })
 			t.Run("queues", func(t *testing.T) { rows = append(rows, testCells(t, l, families, "queues", queueCells)...) })
+			t.Run("ecn", func(t *testing.T) {
+				rows = append(rows, testCells(t, l, families, "ecn", ecnCells, requireCongestionKnown)...)
+			})
 		})
 	}
 	if testenv.Full() && !t.Failed() {
-		const suites = 5
+		const suites = 6
 		require.Len(t, rows, len(guest.Kernels())*suites*len(families)*len(ways), "results")
 		keep(t, rows)
 	}

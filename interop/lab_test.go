@@ -14,15 +14,17 @@ import (
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/interop/guest"
 	"github.com/rocinante-rdma/roce/link"
+	"github.com/rocinante-rdma/roce/trace"
 	"github.com/rocinante-rdma/roce/trace/decode"
 )
 
 // lab is a guest on a wire, and our device at the other end of it.
 type lab struct {
-	g    *guest.Guest
-	dev  *roce.Device
-	tap  *wiretap
-	over string // the link of our device, if not the wire itself
+	g     *guest.Guest
+	dev   *roce.Device
+	tap   *wiretap
+	signs *signs // of congestion, as our device sees them
+	over  string // the link of our device, if not the wire itself
 }
 
 // newLab boots a kernel, which runs until the test ends.
@@ -37,10 +39,11 @@ func newLab(t *testing.T, k guest.Kernel) *lab {
 // openLab opens our device on a link, until the test ends.
 func openLab(t *testing.T, g *guest.Guest, l link.Link, over string) *lab {
 	t.Helper()
-	dev, err := roce.Open(l)
+	seen := new(signs)
+	dev, err := roce.Open(l, roce.WithTap(trace.Only(seen, trace.Congestion)))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, dev.Close()) })
-	return &lab{g, dev, newWiretap(g.Wire()), over}
+	return &lab{g, dev, newWiretap(g.Wire()), seen, over}
 }
 
 // row is the result of a suite. One over a link is a case of the link's own suite.
@@ -53,9 +56,9 @@ func (l *lab) row(t *testing.T, suite, name string, passed int, packets []*decod
 }
 
 // watched runs a suite and holds all of its traffic against the decoder, the ICRC and
-// tshark, but for packets that were corrupted on their way to the guest. It returns what
-// was seen.
-func (l *lab) watched(t *testing.T, suite func()) (seen []*sighting) {
+// tshark, but for packets that were corrupted on their way to the guest, and against
+// further checks of the capture. It returns what was seen.
+func (l *lab) watched(t *testing.T, suite func(), checks ...captureCheck) (seen []*sighting) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "wire.pcap")
 	stop := record(t, l.g, file)
@@ -71,9 +74,15 @@ func (l *lab) watched(t *testing.T, suite func()) (seen []*sighting) {
 		spoilt := count(seen, func(s *sighting) bool { return s.spoilt() && s.dir == guest.ToGuest })
 		require.Equal(t, spoilt, len(packets)-len(sound), "packets with a bad ICRC")
 		requireSound(t, sound)
+		for _, check := range checks {
+			check(t, file, packets)
+		}
 	})
 	return seen
 }
+
+// captureCheck checks a capture file, of which the RoCEv2 packets are these.
+type captureCheck func(t *testing.T, file string, packets []*decode.Packet)
 
 // family is one of the two IP protocols.
 type family struct {
@@ -130,6 +139,7 @@ func (b *bench) gidIndex() int {
 type settings struct {
 	access                   roce.Access // of peers to the queue pairs; 0: all
 	timeout, retry, rnrRetry int
+	class                    uint8 // traffic class
 
 	ours   roce.QPConfig      // what else our queue pair is made of
 	kernel guest.PeerQPConfig // and the kernel's
@@ -175,12 +185,14 @@ func (b *bench) connect(t *testing.T, s settings) *pair {
 	require.NoError(t, p.ours.qp.Connect(
 		roce.Info{GID: b.guest, QPN: p.kernel.qp.QPN, PSN: firstPSN, MTU: pathMTU, RdAtomic: rdAtomic},
 		roce.WithRetry(uint8(s.timeout), uint8(s.retry), uint8(s.rnrRetry)),
+		roce.WithTrafficClass(s.class, 0),
 		func(a *roce.QPAttr) { a.SQPSN = firstPSN },
 	))
 	reads := rdAtomic
 	require.NoError(t, p.kernel.qp.Connect(bounded(t), guest.PeerConnect{
 		QPN: p.ours.qp.QPN(), PSN: firstPSN, GID: b.host, MTU: pathMTU,
 		Timeout: &s.timeout, Retry: &s.retry, RNRRetry: &s.rnrRetry, Reads: &reads, RemoteReads: &reads,
+		TrafficClass: int(s.class),
 	}))
 	return p
 }

@@ -43,6 +43,13 @@ lost while it was empty; WRITEs drained in SQD, also with a packet lost, the pee
 and the rest sent back in RTS; another traffic class in SQD; credits told to the kernel, which takes
 no notice, and none told by it. The kernel, back in RTS, goes on with what waits only when something
 is posted.`},
+	{"ecn", "Marks and congestion notifications", `All operations over connections for which both ends' programs asked for DSCP 26 and ECT(0), on a
+way that marked every packet which it might: without DCQCN at our end, with it, and with CNPs sent.
+The DSCP stayed, either way. Our requests and READ responses were ECT(0) with DCQCN and Not-ECT
+without, our acknowledgements and CNPs always Not-ECT. Each marked packet of the kernel's was counted,
+and its data were answered by CNPs, no two of a connection within 50 µs, where that was asked for;
+the kernel dropped them, and no other counter of its moved. Of marks it took no notice. All data
+arrived unchanged, and nothing was sent again.`},
 	{"udp", "Over a UDP socket", `Operations over link/udp, whose socket does not show the IPv4 identification that the ICRC covers:
 the trace says that the ICRC was inferred until the identification is an expected one, and never
 over IPv6, which has none.`},
