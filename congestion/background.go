@@ -42,7 +42,7 @@ func (b *background) arrived(packets int) {
 		b.pass.packets += float64(packets)
 		rate = calmLosses
 	}
-	b.spare = min(b.spare+rate*float64(packets), mostSpare)
+	b.spare = min(b.spare+float64(rate*float64(packets)), mostSpare)
 }
 
 // excuses counts packets that were lost, and reports whether that is not the window's
