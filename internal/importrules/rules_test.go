@@ -142,7 +142,7 @@ var rules = []rule{
 var protocol = []string{
 	"bth", "wire", "mr", "cq", "qp",
 	"transport", "transport/rc", "transport/uc", "transport/ud",
-	"congestion", "congestion/ecn", "cm/mad",
+	"congestion", "congestion/ecn", "congestion/ecn/theory", "cm/mad",
 }
 
 // set is a set of packages or imports.
