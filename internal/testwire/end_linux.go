@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/rocinante-rdma/roce/internal/netns"
 	"github.com/rocinante-rdma/roce/internal/sockopt"
 )
 
@@ -26,6 +27,30 @@ type end struct {
 	socket  *os.File
 	raw     syscall.RawConn
 	refused atomic.Uint64 // frames that the kernel did not take
+}
+
+// openEnds opens the interfaces in the middle of a star.
+func openEnds(s *netns.Star) (ends []*end, err error) {
+	err = s.Middle.Do(func() error {
+		for _, name := range s.Ends {
+			e, err := openEnd(name)
+			if err != nil {
+				return errors.Join(err, closeEnds(ends))
+			}
+			ends = append(ends, e)
+		}
+		return nil
+	})
+	return ends, err
+}
+
+// closeEnds closes them. Its error is, besides, that one has lost frames.
+func closeEnds(ends []*end) error {
+	var err error
+	for _, e := range ends {
+		err = errors.Join(err, e.lost(), e.socket.Close())
+	}
+	return err
 }
 
 // openEnd opens an interface of the calling thread's network namespace.
@@ -87,6 +112,16 @@ func (e *end) writeFrame(frame, room []byte) {
 	e.write(append(room[:vnetLen], frame...))
 }
 
+// lost is an error if frames were lost here since the last call.
+func (e *end) lost() error {
+	missed, err := e.missed()
+	if refused := e.refused.Swap(0); missed+refused > 0 {
+		err = errors.Join(err, fmt.Errorf("testwire: lost %d frames that found no room at %s, and %d that it refused",
+			missed, e.socket.Name(), refused))
+	}
+	return err
+}
+
 // missed is the number of frames that the socket had no room for since the last call.
 func (e *end) missed() (n uint64, err error) {
 	cerr := e.raw.Control(func(fd uintptr) {
@@ -97,5 +132,3 @@ func (e *end) missed() (n uint64, err error) {
 	})
 	return n, errors.Join(err, cerr)
 }
-
-func (e *end) close() error { return e.socket.Close() }

@@ -38,27 +38,33 @@ func families(w *Wire) [][2]netip.Addr {
 func TestOtherTrafficPasses(t *testing.T) {
 	w := newWire(t, netns.Options{})
 	w.Faults.Add(fault.Drop(fault.Match{}))
-	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	for _, addrs := range families(w) {
-		to := net.TCPAddrFromAddrPort(netip.AddrPortFrom(addrs[1], 7))
-		var listener net.Listener
-		require.NoError(t, w.B.Do(func() (err error) { listener, err = net.ListenTCP("tcp", to); return err }))
-		var from net.Conn
-		require.NoError(t, w.A.Do(func() (err error) { from, err = net.DialTCP("tcp", nil, to); return err }))
-		conn, err := listener.Accept()
-		require.NoError(t, err)
-		go func() {
-			_, _ = from.Write(sent) // what is missing, the comparison shows
-			from.Close()
-		}()
-		got, err := io.ReadAll(conn)
-		require.NoError(t, err)
-		require.True(t, bytes.Equal(sent, got))
-		require.NoError(t, conn.Close())
-		require.NoError(t, listener.Close())
+		carry(t, w.A, w.B, addrs[1])
 	}
 	ab, ba := w.Counts()
 	require.Equal(t, [2]Counts{}, [2]Counts{ab, ba})
+}
+
+// carry sends a megabyte over TCP to an address of another host.
+func carry(t *testing.T, from, to *netns.Host, addr netip.Addr) {
+	t.Helper()
+	sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
+	at := net.TCPAddrFromAddrPort(netip.AddrPortFrom(addr, 7))
+	var listener net.Listener
+	require.NoError(t, to.Do(func() (err error) { listener, err = net.ListenTCP("tcp", at); return err }))
+	var out net.Conn
+	require.NoError(t, from.Do(func() (err error) { out, err = net.DialTCP("tcp", nil, at); return err }))
+	in, err := listener.Accept()
+	require.NoError(t, err)
+	go func() {
+		_, _ = out.Write(sent) // what is missing, the comparison shows
+		out.Close()
+	}()
+	got, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(sent, got))
+	require.NoError(t, in.Close())
+	require.NoError(t, listener.Close())
 }
 
 // A super-frame of the kernel's is cut into packets, which meet the rules one by one,
@@ -77,24 +83,9 @@ func TestRulesStrikeWithinSuperFrames(t *testing.T) {
 	w.Faults.Add(rules...)
 	for i, addrs := range families(w) {
 		a, b := socket(t, w.A, addrs[0]), socket(t, w.B, addrs[1])
-		var burst []byte
-		for psn := range bth.PSN(packets) {
-			packet := make([]byte, size)
-			(&bth.Packet{Opcode: bth.RCSendMiddle, PSN: psn}).PutHeaders(packet)
-			burst = append(burst, packet...)
-		}
-		sendSuper(t, a, addrs[1], burst, size)
-		var psns []uint32
-		for range packets - 1 {
-			buf := make([]byte, 2*size)
-			n, err := b.Read(buf)
-			require.NoError(t, err)
-			require.Equal(t, size, n)
-			var p bth.Packet
-			require.NoError(t, p.ParseBTH(buf))
-			psns = append(psns, uint32(p.PSN))
-		}
-		require.Equal(t, []uint32{0, 1, 2, 4, 5, 5, 6, 8, 9, 7, 10, 12, 13, 14, 15, 16, 17, 18, 19}, psns)
+		sendSuper(t, a, addrs[1], packets, size)
+		require.Equal(t, []uint32{0, 1, 2, 4, 5, 5, 6, 8, 9, 7, 10, 12, 13, 14, 15, 16, 17, 18, 19},
+			psns(t, b, packets-1, size))
 		ab, ba := w.Counts()
 		k := uint64(i + 1)
 		require.Equal(t, Counts{Packets: k * packets, Struck: k * 4, Forwarded: k * packets}, ab)
@@ -116,9 +107,15 @@ func socket(t *testing.T, h *netns.Host, addr netip.Addr) (c *net.UDPConn) {
 	return c
 }
 
-// sendSuper sends packets of a size as one super-frame.
-func sendSuper(t *testing.T, c *net.UDPConn, to netip.Addr, burst []byte, size int) {
+// sendSuper sends so many packets of a size, with PSNs from 0, as one super-frame.
+func sendSuper(t *testing.T, c *net.UDPConn, to netip.Addr, packets, size int) {
 	t.Helper()
+	var burst []byte
+	for psn := range packets {
+		packet := make([]byte, size)
+		(&bth.Packet{Opcode: bth.RCSendMiddle, PSN: bth.PSN(psn)}).PutHeaders(packet)
+		burst = append(burst, packet...)
+	}
 	raw, err := c.SyscallConn()
 	require.NoError(t, err)
 	require.NoError(t, raw.Control(func(fd uintptr) {
@@ -127,6 +124,21 @@ func sendSuper(t *testing.T, c *net.UDPConn, to netip.Addr, burst []byte, size i
 	require.NoError(t, err)
 	_, err = c.WriteToUDPAddrPort(burst, netip.AddrPortFrom(to, wire.Port))
 	require.NoError(t, err)
+}
+
+// psns takes so many packets of a size, and returns their PSNs.
+func psns(t *testing.T, c *net.UDPConn, packets, size int) (list []uint32) {
+	t.Helper()
+	buf := make([]byte, 2*size)
+	for range packets {
+		n, err := c.Read(buf)
+		require.NoError(t, err)
+		require.Equal(t, size, n)
+		var p bth.Packet
+		require.NoError(t, p.ParseBTH(buf))
+		list = append(list, uint32(p.PSN))
+	}
+	return list
 }
 
 // A closed wire leaves neither descriptors nor goroutines, even while it holds packets
