@@ -30,12 +30,11 @@ func limited(t testing.TB, rate float64) *DCQCN {
 type flow struct {
 	qa, qb *QP
 
-	bytes     int
-	packets   int
-	first     clock.Time
-	last      clock.Time
-	shortest  time.Duration // between two packets
-	remaining int           // work requests to post
+	bytes    int
+	packets  int
+	first    clock.Time
+	last     clock.Time
+	shortest time.Duration // between two packets
 }
 
 // flows joins more queue pairs to a pair, one for each rate, and watches what is sent.
