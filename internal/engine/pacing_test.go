@@ -220,7 +220,7 @@ func TestWaitingForThePaceIsNoWork(t *testing.T) {
 }
 
 // A queue pair that waits for its pace can be reset, destroyed and taken to ERR: nothing
-// of it is left in the wheel, and nothing of it is sent.
+// of it is left in the wheel, at the latest when it was due, and nothing of it is sent.
 func TestEndWhileWaitingForThePace(t *testing.T) {
 	for name, end := range map[string]func(s *side, q *QP){
 		"destroy": func(_ *side, q *QP) { q.Destroy() },
@@ -235,6 +235,9 @@ func TestEndWhileWaitingForThePace(t *testing.T) {
 		require.NoError(t, p.world.Run(p.world.Now().Add(10*time.Microsecond)))
 		require.NotEqual(t, clock.Never, p.a.shard.wheel.Next(), name)
 		end(p.a, f.qa)
+		if name != "ERR" {
+			require.Equal(t, clock.Never, p.a.shard.wheel.Next(), name)
+		}
 		f.reset()
 		p.settle(t)
 		require.Zero(t, f.packets, name)
