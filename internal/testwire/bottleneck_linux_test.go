@@ -131,15 +131,17 @@ func TestBottleneckIsOneWay(t *testing.T) {
 func TestBottleneckLeavesNothing(t *testing.T) {
 	o := BottleneckOptions{Senders: 2, Egress: EgressOptions{Rate: 8, Buffer: 1 << 20}}
 	require.NoError(t, newBottleneck(t, o).Close()) // what is opened once for all
+	const rounds = 5
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
-	for range 5 {
+	for range rounds {
 		b := newBottleneck(t, o)
 		b.queue([][]byte{frameOf(paths[0], 1)})
 		require.NoError(t, b.Close())
 		require.Zero(t, b.Counts().Forwarded)
 	}
+	// A leak is one for each round. A goroutine that has done all may still be ending.
 	require.Equal(t, files, openFiles(t))
-	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	require.Less(t, runtime.NumGoroutine(), goroutines+rounds)
 }
 
 func TestBottleneckOptions(t *testing.T) {

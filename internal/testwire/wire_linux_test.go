@@ -145,8 +145,9 @@ func psns(t *testing.T, c *net.UDPConn, packets, size int) (list []uint32) {
 // up.
 func TestWireLeavesNothing(t *testing.T) {
 	newWire(t, netns.Options{}) // what is opened once for all
+	const rounds = 10
 	files, goroutines := openFiles(t), runtime.NumGoroutine()
-	for range 10 {
+	for range rounds {
 		w, err := New(netns.Options{})
 		require.NoError(t, err)
 		w.Faults.Add(fault.Delay(fault.Match{}, 1e15))
@@ -155,8 +156,9 @@ func TestWireLeavesNothing(t *testing.T) {
 		require.EqualValues(t, 1, ab.Waiting)
 		require.NoError(t, w.Close())
 	}
+	// A leak is one for each round. A goroutine that has done all may still be ending.
 	require.Equal(t, files, openFiles(t))
-	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	require.Less(t, runtime.NumGoroutine(), goroutines+rounds)
 }
 
 func openFiles(t *testing.T) int {
