@@ -11,6 +11,7 @@ import (
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/congestion/ecn"
 	"github.com/rocinante-rdma/roce/trace"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 const (
@@ -66,7 +67,7 @@ func (d *departures) Packet(e *trace.Event) {
 	if e.Dir != trace.Out || bth.Opcode(e.Frame[0][0]) == bth.RCAcknowledge {
 		return
 	}
-	n := 20 + 8 + 38 // IPv4, UDP, Ethernet
+	n := wire.EthernetOverhead + wire.IPv4Len + wire.UDPLen
 	for _, piece := range e.Frame {
 		n += len(piece)
 	}

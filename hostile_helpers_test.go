@@ -309,6 +309,6 @@ func (s *siege) frameArrived(e simnet.FrameEvent) {
 
 // wireTime is for how long n bytes of UDP payload occupy a wire.
 func wireTime(n int) time.Duration {
-	const overhead = wire.IPv4Len + wire.UDPLen + 38 // IP, UDP, and Ethernet with its gap
+	const overhead = wire.EthernetOverhead + wire.IPv4Len + wire.UDPLen
 	return time.Duration(float64(n+overhead) / bytesPerNanosecond)
 }

@@ -25,8 +25,8 @@ const (
 // dropped, as a receive ring or a socket buffer would.
 const inboxLimit = 4096
 
-// Link is one attachment to the world's switch. It implements [link.Link] and
-// [link.Seeded].
+// Link is one attachment to the world's switch. It implements [link.Link],
+// [link.Seeded] and [link.Rated].
 type Link struct {
 	world *World
 	name  string
@@ -165,16 +165,12 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// wireOverhead is what a frame takes on Ethernet besides its IP packet, in bytes:
-// preamble and inter-frame gap 20, header 14, check sequence 4.
-const wireOverhead = 38
-
 // serialisation is the time that a frame takes on the link's wire.
 func (l *Link) serialisation(f *frame) time.Duration {
 	if l.rate == 0 {
 		return 0
 	}
-	return time.Duration(float64(f.ipLen()+wireOverhead) / l.rate)
+	return time.Duration(float64(f.ipLen()+wire.EthernetOverhead) / l.rate)
 }
 
 var (

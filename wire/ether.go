@@ -8,6 +8,11 @@ const (
 	VLANLen     = 4 // what an 802.1Q tag adds
 )
 
+// EthernetOverhead is what a frame takes of an Ethernet's bit rate besides its IP packet, in
+// bytes: header 14, check sequence 4, and in front of and behind the frame preamble 8 and
+// inter-frame gap 12 (IEEE 802.3). A VLAN tag comes on top.
+const EthernetOverhead = EthernetLen + 4 + 8 + 12
+
 // Parts of the tag control information (IEEE 802.1Q, 9.6).
 const (
 	VLANID            = 0x0fff // 0: a priority tag, on no VLAN

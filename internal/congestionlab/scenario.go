@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/congestion/ecn"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // Operation is what moves the data.
@@ -95,9 +97,8 @@ const (
 	maxSamples = 20_000
 )
 
-// overhead is what a data packet has besides its payload: Ethernet with preamble, gap and
-// check sequence 38, IPv4 20, UDP 8, BTH 12, RETH 16, ICRC 4.
-const overhead = 98
+// overhead is what a data packet takes of a link besides its payload, in bytes.
+const overhead = wire.EthernetOverhead + wire.IPv4Len + wire.UDPLen + bth.BTHLen + bth.RETHLen + wire.ICRCLen
 
 // validate checks what no single key can.
 func (s *Scenario) validate() error {

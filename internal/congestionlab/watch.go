@@ -5,6 +5,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/simnet"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // tally counts what happened to a flow's packets at the bottleneck.
@@ -19,9 +20,10 @@ func (t tally) since(before tally) tally {
 	return tally{t.delivered - before.delivered, t.drops - before.drops, t.marks - before.marks, t.cnps - before.cnps}
 }
 
-// onWire is what a frame takes on Ethernet: preamble, gap, header and check sequence 38,
-// IPv4 and UDP 28, and its payload.
-func onWire(frame []byte) int { return 38 + 28 + len(frame) }
+// onWire is what a packet, BTH to ICRC, takes of a link, in bytes.
+func onWire(packet []byte) int {
+	return wire.EthernetOverhead + wire.IPv4Len + wire.UDPLen + len(packet)
+}
 
 // observe counts a step of a frame. What goes to the receiver is of the flow from which it
 // comes.

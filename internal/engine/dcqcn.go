@@ -73,14 +73,10 @@ func (q *QP) pathOf(c transport.Class) *wire.Path {
 	}
 }
 
-// ethernetOverhead is what a frame takes on Ethernet besides its IP packet, in bytes:
-// preamble and inter-frame gap 20, header 14, check sequence 4.
-const ethernetOverhead = 38
-
 // onWire is what a packet of n bytes, BTH to ICRC, takes of the network.
 func (q *QP) onWire(n int) int {
 	if q.path.Src.Is4() {
-		return ethernetOverhead + wire.IPv4Len + wire.UDPLen + n
+		return wire.EthernetOverhead + wire.IPv4Len + wire.UDPLen + n
 	}
-	return ethernetOverhead + wire.IPv6Len + wire.UDPLen + n
+	return wire.EthernetOverhead + wire.IPv6Len + wire.UDPLen + n
 }
