@@ -1,20 +1,10 @@
 package congestionlab
 
-import "time"
+import (
+	"time"
 
-// jain is the index of fairness of Jain, Chiu and Hawe (1984): 1 if all get the same, 1/n
-// if one of n gets all. Of nothing it is 1.
-func jain(shares []float64) float64 {
-	var sum, squares float64
-	for _, s := range shares {
-		sum += s
-		squares += s * s
-	}
-	if squares == 0 {
-		return 1
-	}
-	return sum * sum / (float64(len(shares)) * squares)
-}
+	"github.com/rocinante-rdma/roce/congestion/ecn/flowsim"
+)
 
 // The usual measure of being fair over short times.
 const (
@@ -27,7 +17,7 @@ const (
 func fairness(samples []Sample, sample time.Duration, from int) (indices []float64) {
 	window := max(1, int(fairWindow/sample))
 	for end := from + window; end <= len(samples); end++ {
-		indices = append(indices, jain(delivered(samples[end-window:end])))
+		indices = append(indices, flowsim.Jain(delivered(samples[end-window:end])))
 	}
 	return indices
 }

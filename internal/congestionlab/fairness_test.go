@@ -7,13 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestJain(t *testing.T) {
-	require.Equal(t, 1.0, jain([]float64{3, 3, 3}))
-	require.InDelta(t, 0.25, jain([]float64{0, 7, 0, 0}), 1e-12)
-	require.InDelta(t, 36.0/(3*14), jain([]float64{1, 2, 3}), 1e-12)
-	require.Equal(t, 1.0, jain([]float64{0, 0}), "nobody has more than another")
-}
-
 // Windows of 10 ms are five samples of 2 ms; one of an unfair sample among four fair ones
 // is fair enough, two are not.
 func TestFairnessOverWindows(t *testing.T) {

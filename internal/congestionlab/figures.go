@@ -69,14 +69,6 @@ func LimiterFigure(r *Result) []plots.Panel {
 	}
 }
 
-// title is the run's in a plot.
-func (s *Scenario) title() string {
-	if s.DCQCN {
-		return "DCQCN"
-	}
-	return "window only"
-}
-
 // inked is how many flows have a colour and a name of their own.
 const inked = 6
 

@@ -10,7 +10,7 @@ import (
 	"github.com/rocinante-rdma/roce/trace"
 )
 
-// receiverName is the name of the receiver's link.
+// receiverName is the name of the receiver, and of its link.
 const receiverName = "receiver"
 
 // lab is a scenario set up: a world with a receiver, behind the bottleneck, and one device
@@ -43,13 +43,13 @@ func newLab(s *Scenario, rec *trace.Recorder) (l *lab, err error) {
 		}
 	}()
 	l.port = l.link(receiverName, 1, simnet.Buffer(s.Buffer), simnet.Marking(s.RED))
-	if l.receiver, err = l.open(l.port, rec); err != nil {
+	if l.receiver, err = l.open(receiverName, l.port, rec); err != nil {
 		return l, err
 	}
 	for i := range s.Senders {
 		f := &flow{number: i + 1, start: s.Starts.Of(i)}
 		l.flows, l.byName[f.String()] = append(l.flows, f), f
-		if f.station, err = l.open(l.link(f.String(), 2+i), rec); err != nil {
+		if f.station, err = l.open(f.String(), l.link(f.String(), 2+i), rec); err != nil {
 			return l, err
 		}
 		if err = f.connect(l); err != nil {
@@ -68,10 +68,11 @@ func (l *lab) link(name string, host int, opts ...simnet.LinkOption) *simnet.Lin
 // linkMTU carries every path MTU.
 const linkMTU = 4200
 
-func (l *lab) open(link *simnet.Link, rec *trace.Recorder) (st *station, err error) {
+// open makes the station on a link, which rec knows by this name.
+func (l *lab) open(name string, link *simnet.Link, rec *trace.Recorder) (st *station, err error) {
 	opts := []roce.Option{roce.Manual()}
 	if rec != nil {
-		opts = append(opts, roce.WithTap(trace.Only(rec.Device(link.Name()[len("sim "):]), trace.Congestion)))
+		opts = append(opts, roce.WithTap(trace.Only(rec.Device(name), trace.Congestion)))
 	}
 	st = &station{}
 	if st.dev, err = roce.Open(link, opts...); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/simnet"
@@ -90,10 +89,3 @@ func (l *lab) NextDeadline() clock.Time {
 }
 
 var _ simnet.Device = (*lab)(nil)
-
-// settledFrom is where the settled part of a run begins, for which means are given: after
-// half of the time that is left once the last flow has begun.
-func (s *Scenario) settledFrom() time.Duration {
-	last := s.Starts.last(s.Senders)
-	return last + (s.Duration-last)/2
-}

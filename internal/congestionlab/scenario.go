@@ -67,6 +67,22 @@ func (s *Scenario) String() string {
 		senders, formatBitRate(s.Rate), strings.ToUpper(s.Operation.String()), formatBytes(s.Message), s.MTU, s.Duration, s.Seed)
 }
 
+// control names what keeps the flows from flooding the bottleneck, for programs.
+func (s *Scenario) control() string {
+	if s.DCQCN {
+		return "dcqcn"
+	}
+	return "window"
+}
+
+// title is the same for people.
+func (s *Scenario) title() string {
+	if s.DCQCN {
+		return "DCQCN"
+	}
+	return "window only"
+}
+
 // Starts are the times at which flows begin: a list, or if there is none, one after the
 // other at equal distances.
 type Starts struct {

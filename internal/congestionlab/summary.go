@@ -3,6 +3,8 @@ package congestionlab
 import (
 	"slices"
 	"time"
+
+	"github.com/rocinante-rdma/roce/congestion/ecn/flowsim"
 )
 
 // sumUp fills the summary.
@@ -13,7 +15,7 @@ func (r *Result) sumUp(l *lab) {
 	settled := min(int(u.SettledFrom/s.Sample), len(r.Samples)-1)
 
 	shares := delivered(r.Samples[settled:])
-	u.Jain = jain(shares)
+	u.Jain = flowsim.Jain(shares)
 	u.JainWindows = mean(fairness(r.Samples, s.Sample, settled))
 	u.Converged = -1
 	if first := converged(fairness(r.Samples, s.Sample, begun)); first >= 0 {
@@ -37,6 +39,13 @@ func (r *Result) sumUp(l *lab) {
 	}
 }
 
+// settledFrom is where the settled part of a run begins, for which means are given: after
+// half of the time that is left once the last flow has begun.
+func (s *Scenario) settledFrom() time.Duration {
+	last := s.Starts.last(s.Senders)
+	return last + (s.Duration-last)/2
+}
+
 func (r *Result) sumUpQueue(settled int) {
 	u := &r.Summary
 	u.QueueMost = slices.Max(r.Queue)
@@ -55,14 +64,6 @@ func utilisation(shares []float64, rate float64) (u float64) {
 		u += s / rate
 	}
 	return min(u, 1)
-}
-
-// control names what keeps the flows from flooding the bottleneck.
-func (s *Scenario) control() string {
-	if s.DCQCN {
-		return "dcqcn"
-	}
-	return "window"
 }
 
 // mean of nothing is 0.

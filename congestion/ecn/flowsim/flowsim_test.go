@@ -180,6 +180,7 @@ func TestJain(t *testing.T) {
 	require.InDelta(t, 0.25, Jain([]float64{0, 5, 0, 0}), 1e-15)
 	require.InDelta(t, 0.9, Jain([]float64{1, 2}), 1e-15)
 	require.Zero(t, Jain(nil))
+	require.Zero(t, Jain([]float64{0, 0}))
 }
 
 // The statistics of the queue are those of its lengths weighted by time.

@@ -87,7 +87,8 @@ func (l *lengths) queue(span instant, packet int) (q Queue) {
 	}
 }
 
-// Jain is the fairness of shares, 1 if all are equal and 1/n if one of n has all.
+// Jain is the index of fairness of Jain, Chiu and Hawe (1984): 1 if all shares are equal, 1/n
+// if one of n has all, and 0 if nobody has anything.
 func Jain(shares []float64) float64 {
 	var sum, square float64
 	for _, x := range shares {
