@@ -128,7 +128,7 @@ func (a *Annotator) expect(p *Packet) {
 	default:
 		return
 	}
-	v := view{p.Point, route{hosts{p.Src, p.Dst}.back(), qpn}}
+	v := view{p.Point, route{p.hosts().back(), qpn}}
 	if s := a.stream(v); s != nil && !(s.begun && s.start == bth.PSN(psn)) {
 		*s = stream{view: v, begun: true, start: bth.PSN(psn), next: bth.PSN(psn), run: bth.PSN(psn)}
 	}

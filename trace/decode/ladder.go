@@ -53,7 +53,7 @@ func (l *ladder) arrives(p *Packet) bool {
 	if p.ICRC != ICRCGood && p.ICRC != ICRCBad {
 		return false // without an ICRC nothing identifies it
 	}
-	f := flight{hosts{p.Src, p.Dst}, icrcOf(p), len(p.Frame)}
+	f := flight{p.hosts(), icrcOf(p), len(p.Frame)}
 	if sent := l.flying[f]; sent != nil && sent.Point != p.Point {
 		l.arrived[sent] = p
 		delete(l.flying, f)

@@ -33,15 +33,17 @@ const maxHalves = 2048
 
 type hosts struct{ src, dst netip.Addr }
 
+func (p *Packet) hosts() hosts { return hosts{p.Src, p.Dst} }
+
+func (h hosts) back() hosts { return hosts{h.dst, h.src} }
+
 // route is the way to one queue pair.
 type route struct {
 	hosts
 	qpn uint32
 }
 
-func routeOf(p *Packet) route { return route{hosts{p.Src, p.Dst}, p.BTH.DestQP} }
-
-func (h hosts) back() hosts { return hosts{h.dst, h.src} }
+func routeOf(p *Packet) route { return route{p.hosts(), p.BTH.DestQP} }
 
 // half is one direction of a connection.
 type half struct {
@@ -157,7 +159,7 @@ func join(a, b *half) { a.peer, b.peer = b, a }
 
 // learnCM pairs by a connection request and its answer.
 func (ps *Pairs) learnCM(p *Packet) {
-	h := hosts{p.Src, p.Dst}
+	h := p.hosts()
 	switch m := p.CM.Message.(type) {
 	case *mad.REQ:
 		if len(ps.calls) < maxHalves {
