@@ -13,7 +13,21 @@ type Case struct {
 	ID
 	Short bool // in the short form of the proof too
 
-	measure func() (checks []Check, events int64, err error)
+	measure measurement
+}
+
+// measurement makes a case's checks, and says how many events it took to simulate.
+type measurement func() (checks []Check, events int64, err error)
+
+// simulation is the measurement that judges a scenario by what it came to.
+func simulation(c flowsim.Config, judge func(*flowsim.Result) []Check) measurement {
+	return func() ([]Check, int64, error) {
+		r, err := flowsim.Run(c, nil)
+		if err != nil {
+			return nil, 0, err
+		}
+		return judge(r), r.Events, nil
+	}
 }
 
 // ID names a case.

@@ -21,13 +21,13 @@ const window = 10 * time.Millisecond
 
 func fairness() (list []Case) {
 	for _, seed := range seeds(10) {
-		list = append(list, Case{ID{Scenario: late, Flows: 2, Seed: seed}, seed == 1, func() ([]Check, int64, error) { return measureLate(lateConfig(seed)) }})
+		list = append(list, Case{ID{Scenario: late, Flows: 2, Seed: seed}, seed == 1, simulation(lateConfig(seed), judgeLate)})
 	}
 	for _, seed := range seeds(3) {
 		list = append(list,
-			Case{ID{Scenario: third, Flows: 3, Seed: seed}, seed == 1, func() ([]Check, int64, error) { return measureThird(thirdConfig(seed)) }},
-			Case{ID{Scenario: lateQCN, Flows: 2, Seed: seed}, seed == 1, func() ([]Check, int64, error) { return measureQCN(qcnConfig(seed)) }},
-			Case{ID{Scenario: lateCutOff, Flows: 2, Seed: seed}, seed == 1, func() ([]Check, int64, error) { return measureCutOff(cutOffConfig(seed)) }})
+			Case{ID{Scenario: third, Flows: 3, Seed: seed}, seed == 1, simulation(thirdConfig(seed), judgeThird)},
+			Case{ID{Scenario: lateQCN, Flows: 2, Seed: seed}, seed == 1, simulation(qcnConfig(seed), judgeQCN)},
+			Case{ID{Scenario: lateCutOff, Flows: 2, Seed: seed}, seed == 1, simulation(cutOffConfig(seed), judgeCutOff)})
 	}
 	return list
 }
@@ -39,15 +39,11 @@ func lateConfig(seed uint64) flowsim.Config {
 	return c
 }
 
-func measureLate(c flowsim.Config) ([]Check, int64, error) {
-	r, err := flowsim.Run(c, nil)
-	if err != nil {
-		return nil, 0, err
-	}
+func judgeLate(r *flowsim.Result) []Check {
 	return []Check{
 		below("fair from, ms", fairFrom(r, window, 0, 1), 80),
 		above("Jain of the means", flowsim.Jain(r.Rates), 0.99),
-	}, r.Events, nil
+	}
 }
 
 // thirdConfig: two flows share the line, a third joins at line rate.
@@ -59,12 +55,8 @@ func thirdConfig(seed uint64) flowsim.Config {
 
 const joins = 100 * time.Millisecond
 
-func measureThird(c flowsim.Config) ([]Check, int64, error) {
-	r, err := flowsim.Run(c, nil)
-	if err != nil {
-		return nil, 0, err
-	}
-	return []Check{below("fair from, ms", fairFrom(r, joins, 0, 1, 2), 80)}, r.Events, nil
+func judgeThird(r *flowsim.Result) []Check {
+	return []Check{below("fair from, ms", fairFrom(r, joins, 0, 1, 2), 80)}
 }
 
 // cutOffConfig is as lateConfig with marking that is all or nothing, and a gain to match.
@@ -74,15 +66,11 @@ func cutOffConfig(seed uint64) flowsim.Config {
 	return c
 }
 
-func measureCutOff(c flowsim.Config) ([]Check, int64, error) {
-	r, err := flowsim.Run(c, nil)
-	if err != nil {
-		return nil, 0, err
-	}
+func judgeCutOff(r *flowsim.Result) []Check {
 	return []Check{
 		below("fair from, ms", fairFrom(r, window, 0, 1), 300),
 		shown("Jain of the means", flowsim.Jain(r.Rates), 0),
-	}, r.Events, nil
+	}
 }
 
 // qcnConfig has the slow timer and the small byte counter of QCN, the standard that DCQCN
@@ -99,11 +87,7 @@ func qcn() ecn.Params {
 	return p
 }
 
-func measureQCN(c flowsim.Config) ([]Check, int64, error) {
-	r, err := flowsim.Run(c, nil)
-	if err != nil {
-		return nil, 0, err
-	}
+func judgeQCN(r *flowsim.Result) []Check {
 	most := 0.0
 	for _, j := range r.Fairness(window, 0, 1) {
 		most = max(most, j)
@@ -112,7 +96,7 @@ func measureQCN(c flowsim.Config) ([]Check, int64, error) {
 		below("largest Jain", most, 0.6),
 		shown("rate of the first, Gb/s", r.Rates[0]/1e9, 0),
 		shown("rate of the second, Gb/s", r.Rates[1]/1e9, 0),
-	}, r.Events, nil
+	}
 }
 
 // fair is the fairness at which flows are taken to share fairly.

@@ -22,8 +22,8 @@ const (
 func incast() (list []Case) {
 	for _, seed := range seeds(3) {
 		list = append(list,
-			Case{ID{Scenario: withControl, Flows: incastFlows, Seed: seed}, seed == 1, func() ([]Check, int64, error) { return measureIncast(incastConfig(seed, false)) }},
-			Case{ID{Scenario: withoutControl, Flows: incastFlows, Seed: seed}, seed == 1, func() ([]Check, int64, error) { return measureFlood(incastConfig(seed, true)) }})
+			Case{ID{Scenario: withControl, Flows: incastFlows, Seed: seed}, seed == 1, simulation(incastConfig(seed, false), judgeIncast)},
+			Case{ID{Scenario: withoutControl, Flows: incastFlows, Seed: seed}, seed == 1, simulation(incastConfig(seed, true), judgeFlood)})
 	}
 	return list
 }
@@ -42,11 +42,7 @@ func incastConfig(seed uint64, off bool) flowsim.Config {
 	return c
 }
 
-func measureIncast(c flowsim.Config) ([]Check, int64, error) {
-	r, err := flowsim.Run(c, nil)
-	if err != nil {
-		return nil, 0, err
-	}
+func judgeIncast(r *flowsim.Result) []Check {
 	var early, later int64
 	for _, s := range r.Samples {
 		if s.At <= startUp {
@@ -62,17 +58,13 @@ func measureIncast(c flowsim.Config) ([]Check, int64, error) {
 		below("p99 of the queue, KB", r.Queue.P99/1e3, 160),
 		above("utilisation", r.Utilisation, 0.99),
 		shown("Jain", flowsim.Jain(r.Rates), 0),
-	}, r.Events, nil
+	}
 }
 
-func measureFlood(c flowsim.Config) ([]Check, int64, error) {
-	r, err := flowsim.Run(c, nil)
-	if err != nil {
-		return nil, 0, err
-	}
+func judgeFlood(r *flowsim.Result) []Check {
 	return []Check{
 		above("part of the buffer in use", r.Queue.Mean/incastBuffer, 0.95),
 		apart("loss", r.Loss, 0.95, 0.01),
 		shown("Jain", flowsim.Jain(r.Rates), 0),
-	}, r.Events, nil
+	}
 }
