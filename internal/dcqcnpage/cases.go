@@ -43,8 +43,7 @@ type ID struct {
 type Row struct {
 	ID
 	Checks []Check
-	Events int64  `json:",omitempty"` // of the simulation
-	Commit string `json:",omitempty"` // the measured tree
+	Events int64 `json:",omitempty"` // of the simulation
 }
 
 // Measure measures a case.

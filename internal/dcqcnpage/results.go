@@ -10,14 +10,13 @@ import (
 // Results are rows in the order of [Cases].
 type Results []Row
 
-// Measure measures all cases, of a tree of this name.
-func Measure(commit string) (all Results, err error) {
+// Measure measures all cases.
+func Measure() (all Results, err error) {
 	for _, c := range Cases() {
 		row, err := c.Measure()
 		if err != nil {
 			return nil, fmt.Errorf("%+v: %w", c.ID, err)
 		}
-		row.Commit = commit
 		all = append(all, row)
 	}
 	return all, nil

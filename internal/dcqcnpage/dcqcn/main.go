@@ -9,8 +9,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 
 	"github.com/rocinante-rdma/roce/internal/dcqcnpage"
 )
@@ -52,11 +50,7 @@ func run(again bool) error {
 }
 
 func measure() error {
-	name, err := commit()
-	if err != nil {
-		return err
-	}
-	results, err := dcqcnpage.Measure(name)
+	results, err := dcqcnpage.Measure()
 	if err != nil {
 		return err
 	}
@@ -71,25 +65,4 @@ func measure() error {
 		return err
 	}
 	return dcqcnpage.Curves(curvesDir)
-}
-
-// commit names the measured tree.
-func commit() (string, error) {
-	id, err := git("rev-parse", "--short=12", "HEAD")
-	if err != nil {
-		return "", err
-	}
-	changes, err := git("status", "--porcelain", "--", "*.go")
-	if changes != "" {
-		id += "+changes"
-	}
-	return id, err
-}
-
-func git(args ...string) (string, error) {
-	out, err := exec.Command("git", args...).Output()
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w; results are named by their commit, so run in a git checkout", args[0], err)
-	}
-	return strings.TrimSpace(string(out)), nil
 }
