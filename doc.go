@@ -35,6 +35,12 @@
 // message, or a WRITE with immediate), after [MR.Close], or by [MR.LoadUint64] with
 // [AccessPolled]. That the peer said so over another connection is not enough.
 //
+// # Congestion
+//
+// A queue pair begins with a window of packets in flight, which halves when a loss is its
+// own fault. With [QPConfig.DCQCN] switches may mark what it sends, and it slows down when
+// the peer tells it that they did; [QP.Rate] says how fast it may send, and why.
+//
 // # Events
 //
 // What no completion tells of comes on one channel, [Device.Events]: that a shared

@@ -3,6 +3,8 @@
 //
 // The protocol packages never ask what time it is: a shard reads its link's clock
 // once per turn, so virtual and real time are the same to them.
+//
+// [Wheel] holds what waits for an instant.
 package clock
 
 import (

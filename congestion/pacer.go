@@ -25,8 +25,8 @@ const (
 // concurrent use.
 type Pacer struct {
 	rate   int64      // bit/s; 0: unpaced
-	credit int64      // nanobits, at the time of asOf
-	asOf   clock.Time //
+	credit int64      // nanobits, negative: debt
+	asOf   clock.Time // up to when credit was added
 	packet int64      // the largest so far, in nanobits
 }
 

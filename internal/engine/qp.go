@@ -27,10 +27,10 @@ type QPConfig struct {
 	SendCQ, RecvCQ       *CQ
 	SendDepth, RecvDepth int
 	MaxSGE, MaxInline    int
-	SRQ                  *SRQ // takes the place of a receive queue, and of RecvDepth
-	GoBackN              bool // neither hold requests behind a gap, nor ask whether the peer does
-	Credits              bool // acknowledgements tell the peer how many receives are posted
-	DCQCN                *DCQCN
+	SRQ                  *SRQ   // takes the place of a receive queue, and of RecvDepth
+	GoBackN              bool   // neither hold requests behind a gap, nor ask whether the peer does
+	Credits              bool   // acknowledgements tell the peer how many receives are posted
+	DCQCN                *DCQCN // nil: off
 	// Happened is told of the queue pair's events; see [Shard.tellEvents].
 	Happened func(transport.Event)
 }
