@@ -146,6 +146,21 @@ func TestReadmeShowsTheDemo(t *testing.T) {
 	}
 }
 
+// TestReadmeShowsCongestion proves that what the README shows of roci congestion is what it
+// prints, to the letter: piece by piece between the dots.
+func TestReadmeShowsCongestion(t *testing.T) {
+	blocks := readmeBlocks(t)
+	shown := blocks[slices.IndexFunc(blocks, func(b block) bool { return strings.HasPrefix(b.text, "from ") })].text
+	out, err := exec.Command(buildProgram(t, "cmd/roci"), "congestion", "--compare", "--out", t.TempDir()).CombinedOutput()
+	require.NoError(t, err, string(out))
+	_, rest, _ := strings.Cut(string(out), "\n\n")
+	for _, piece := range strings.Split(shown, "…\n") {
+		at := strings.Index(rest, piece)
+		require.GreaterOrEqual(t, at, 0, "this is not printed, after what comes before it in the README:\n%s\nbut:\n%s", piece, out)
+		rest = rest[at+len(piece):]
+	}
+}
+
 // words is text as its words, numbers made equal and drawings left out.
 func words(text string) []string {
 	text = regexp.MustCompile(`[─│┬◀▶]+`).ReplaceAllString(text, " ")
