@@ -57,7 +57,7 @@ that are smaller in proportion below 10 Gb/s.`,
   roci congestion --file scenario.txt --seed 2
   roci congestion --json | jq '.runs[0].jain'
   roci trace results/run.pcapng                    the marks and the notifications`,
-		Args: noArguments,
+		Args: flagsOnly,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
@@ -66,13 +66,6 @@ that are smaller in proportion below 10 Gb/s.`,
 	}
 	f.register(c)
 	return c
-}
-
-func noArguments(c *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes flags only, %q is none; see %s --help", c.Name(), args[0], c.CommandPath())
-	}
-	return nil
 }
 
 // congestionFlags are the flags as given.
@@ -130,9 +123,7 @@ func (f *congestionFlags) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	runs, err := album.Play(ctx, s, f.compare, congestionLine(&s))
-	if isTerminal(os.Stderr) {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
-	}
+	liveLine("")
 	if err != nil {
 		return fmt.Errorf("congestion: %w", err)
 	}
@@ -170,15 +161,12 @@ func (f *congestionFlags) scenario() (s lab.Scenario, err error) {
 	return lab.Build(slices.Concat(settings, f.settings)...)
 }
 
-// congestionLine draws, on a terminal, how a run goes on.
+// congestionLine says how a run goes on.
 func congestionLine(s *lab.Scenario) lab.Progress {
-	if !isTerminal(os.Stderr) {
-		return func(string, *lab.Sample) {}
-	}
 	cnps := 0
 	return func(run string, sample *lab.Sample) {
 		cnps += sample.CNPs
-		fmt.Fprintf(os.Stderr, "\r\x1b[K%s  %v of %v  %s  queue %.0f KB  %d CNPs",
+		liveLine("%s  %v of %v  %s  queue %.0f KB  %d CNPs",
 			run, sample.Time, s.Duration, flowRates(sample), sample.Queue/1e3, cnps)
 	}
 }

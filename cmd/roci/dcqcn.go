@@ -65,7 +65,6 @@ func watchRate(w io.Writer, dev *roce.Device, q *roce.QP) (done func()) {
 		for written := false; ; written = true {
 			select {
 			case <-tick.C:
-				const clearLine = "\r\x1b[K"
 				fmt.Fprintf(w, clearLine+"%s, %d CNPs", rateLine(q.String(), q.Rate()), dev.Counters()[roce.CounterRPCNPHandled])
 			case <-over:
 				if written {

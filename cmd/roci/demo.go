@@ -45,7 +45,7 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
   roci demo --size 1048576              throughput of longer messages
   roci demo --stats                     and all counters, with their meanings
   roci demo --json | jq .operations`,
-		Args: nothingElse,
+		Args: flagsOnly,
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
 			defer stop()
@@ -63,13 +63,6 @@ If a byte is wrong, demo says which, and its exit status is 1.`,
 	return c
 }
 
-func nothingElse(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("demo takes flags only, %q is none; see roci demo --help", args[0])
-	}
-	return nil
-}
-
 func runDemo(ctx context.Context, out io.Writer, say func(string), o demo.Options, asJSON, stats bool) error {
 	if o.Network != "" && o.Network != demo.UDP && o.Network != demo.Sim {
 		open, err := linkByName(o.Network)
@@ -82,13 +75,9 @@ func runDemo(ctx context.Context, out io.Writer, say func(string), o demo.Option
 	if !asJSON {
 		o.Out = out
 	}
-	if isTerminal(os.Stderr) {
-		o.Progress = func(name string) { fmt.Fprintf(os.Stderr, "\r\x1b[Kmeasuring %s …", name) }
-	}
+	o.Progress = func(name string) { liveLine("measuring %s …", name) }
 	r, err := demo.Run(ctx, o)
-	if isTerminal(os.Stderr) {
-		fmt.Fprint(os.Stderr, "\r\x1b[K")
-	}
+	liveLine("")
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
@@ -110,9 +99,4 @@ func once(say func(string)) func(string) {
 		}
 		said[s] = true
 	}
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -25,6 +25,7 @@ func newRoot() *cobra.Command {
 
 Each command tells more with --help.`,
 		Example: `  roci demo                             every operation, drawn, checked and measured
+  roci congestion --compare             flows share a bottleneck, with DCQCN and without
   roci trace capture.pcapng             what is in a capture, packet by packet
   roci trace capture.pcapng --ladder    who sent what to whom`,
 		Args: knownCommand,
@@ -46,6 +47,14 @@ Each command tells more with --help.`,
 	root.AddCommand(newPingpong())
 	root.AddCommand(newTrace())
 	return root
+}
+
+// flagsOnly refuses arguments.
+func flagsOnly(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s takes flags only, %q is none; see %s --help", c.Name(), args[0], c.CommandPath())
+	}
+	return nil
 }
 
 // knownCommand is asked when the first argument names no command.
