@@ -41,6 +41,7 @@ func (l *lab) observe(e simnet.FrameEvent) {
 		f.drops++
 	case simnet.Marked:
 		f.marks++
+	default: // it is still on its way
 	}
 }
 
