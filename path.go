@@ -34,7 +34,7 @@ func (q *QP) path(a *QPAttr, trafficClass uint8) (*wire.Path, error) {
 	p := &wire.Path{
 		Src: q.addr, Dst: a.DestAddr.Unmap().WithZone(""), SrcPort: wire.SourcePort(q.QPN(), a.DestQPN),
 		TrafficClass: trafficClass, HopLimit: a.HopLimit,
-		VLAN: uint16(a.SL) << wire.VLANPriorityShift, // its three low bits,
+		VLAN: uint16(a.SL) << wire.VLANPriorityShift, // its three low bits
 	}
 	if err := q.pd.dev.link.Resolve(p); err != nil {
 		return nil, fmt.Errorf("roce: %s: %w", q, err)

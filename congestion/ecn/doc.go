@@ -14,7 +14,8 @@
 //     again by time and by bytes sent.
 //
 // [Controller] puts the reaction point, a token bucket that paces and the plain window
-// together as the congestion control of one queue pair.
+// together as the congestion control of one queue pair. Package theory calculates where
+// flows settle, and package flowsim simulates them; docs/dcqcn.md holds one against the other.
 //
 // # Conventions
 //
