@@ -29,7 +29,8 @@ const (
 // rate by and by. One rate holds for all of it. Package congestion/ecn has the rules and
 // explains the parameters. The zero DCQCN obeys the peer's CNPs, and sends none itself.
 //
-// Without congestion nothing is paced. The two ends need not agree on anything.
+// Without congestion nothing is paced. The two ends need not agree on anything. Several queue
+// pairs may be made of one DCQCN, each with a rate of its own; do not change it meanwhile.
 type DCQCN struct {
 	// Params are the reaction's parameters, such as [ecn.ConnectX]; zero: [ecn.Paper].
 	Params ecn.Params
