@@ -30,7 +30,7 @@ const (
 // explains the parameters. The zero DCQCN obeys the peer's CNPs, and sends none itself.
 //
 // Without congestion nothing is paced. The two ends need not agree on anything. Several queue
-// pairs may be made of one DCQCN, each with a rate of its own; do not change it meanwhile.
+// pairs may be made of one DCQCN: each has a copy, and a rate of its own.
 type DCQCN struct {
 	// Params are the reaction's parameters, such as [ecn.ConnectX]; zero: [ecn.Paper].
 	Params ecn.Params

@@ -70,6 +70,10 @@ type QP struct {
 // CreateQP makes a queue pair in RESET [ibv_create_qp].
 func (p *PD) CreateQP(cfg QPConfig) (*QP, error) {
 	cfg = cfg.withDefaults()
+	if d := cfg.DCQCN; d != nil {
+		own := *d // the caller may change d
+		cfg.DCQCN = &own
+	}
 	if err := p.check(cfg); err != nil {
 		return nil, fmt.Errorf("roce: create a QP: %w", err)
 	}

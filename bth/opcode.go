@@ -241,6 +241,11 @@ func (o Opcode) Flags() Flags { return opcodes[o].flags }
 // Is reports whether the opcode has any of the properties in f.
 func (o Opcode) Is(f Flags) bool { return opcodes[o].flags&f != 0 }
 
+// Paced reports whether congestion control paces packets of this opcode: requests, and the
+// responses to READs and atomics. If a switch marks one, its sender is told by a CNP. Nobody
+// slows down for an acknowledgement, and a CNP for a CNP would never end.
+func (o Opcode) Paced() bool { return o.Known() && o != CNP && !o.Is(Ack) }
+
 // HeaderLen is the length in bytes of BTH and extension headers; 0 for an
 // undefined opcode.
 func (o Opcode) HeaderLen() int { return int(opcodes[o].len) }

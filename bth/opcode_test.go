@@ -155,6 +155,16 @@ func TestOpcodeFlags(t *testing.T) {
 	}
 }
 
+// Congestion control paces requests and answers with data, of whatever service.
+func TestPacedOpcodes(t *testing.T) {
+	for _, op := range []bth.Opcode{0x00, 0x0a, 0x0c, 0x0d, 0x10, 0x12, 0x13, 0x14, 0x24, 0x64} {
+		require.True(t, op.Paced(), "%v", op)
+	}
+	for _, op := range []bth.Opcode{bth.RCAcknowledge, bth.CNP, 0x15, 0x1f, 0xff} {
+		require.False(t, op.Paced(), "%v", op)
+	}
+}
+
 func TestOpcodeParts(t *testing.T) {
 	require.Equal(t, bth.TransportUD, bth.UDSendOnly.Transport())
 	require.Equal(t, bth.RCSendOnly, bth.UDSendOnly.Op())

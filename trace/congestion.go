@@ -48,13 +48,8 @@ func (e *Event) markWords(o bth.Opcode) string {
 		return ""
 	case e.Verdict.Action == transport.Dropped:
 		return marked
-	case asksForCNP(o):
+	case o.Paced():
 		return marked + ": if CNPs are sent, the sender is owed one, unless one left within the interval"
 	}
 	return marked + ": only counted, there is no data to slow down"
 }
-
-// asksForCNP reports whether a marked packet of this opcode is data, whose sender can be
-// slowed down: requests, and the responses to READs and atomics. To notify of a marked
-// CNP would even answer notifications with notifications.
-func asksForCNP(o bth.Opcode) bool { return o != bth.CNP && !o.Is(bth.Ack) }

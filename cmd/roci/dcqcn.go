@@ -41,16 +41,19 @@ func (f *dcqcnFlags) dcqcn() (*roce.DCQCN, error) {
 // rateLine says how fast a queue pair may send, and why.
 func rateLine(name string, r roce.Rate) string {
 	if r.BitsPerSec == 0 {
-		return fmt.Sprintf("%s: not slowed down, line rate %s", name, gigabits(r.Line))
+		return fmt.Sprintf("%s: not slowed down, line rate %s", name, bitRate(r.Line))
 	}
 	return fmt.Sprintf("%s: rate %s, target %s, line rate %s, alpha %.3f",
-		name, gigabits(r.BitsPerSec), gigabits(r.Target), gigabits(r.Line), r.Alpha)
+		name, bitRate(r.BitsPerSec), bitRate(r.Target), bitRate(r.Line), r.Alpha)
 }
 
-// gigabits writes a rate, in bit/s.
-func gigabits(rate float64) string {
-	if rate == 0 {
+// bitRate writes a rate, in bit/s.
+func bitRate(rate float64) string {
+	switch {
+	case rate == 0:
 		return "unknown"
+	case rate < 1e9:
+		return fmt.Sprintf("%.1f Mb/s", rate/1e6)
 	}
 	return fmt.Sprintf("%.3f Gb/s", rate/1e9)
 }

@@ -91,7 +91,7 @@ func TestNoAllocation(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(1000, func() {
 		now += 10_007
 		np.Marked(now)
-		if np.Due(now) {
+		if np.Due() {
 			np.Sent(now)
 			rp.CNP(now)
 			c.CNP(now)

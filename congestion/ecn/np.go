@@ -29,7 +29,7 @@ func (n *NP) Marked(now clock.Time) {
 }
 
 // Due reports whether a CNP must be sent.
-func (n *NP) Due(clock.Time) bool { return n.owed }
+func (n *NP) Due() bool { return n.owed }
 
 // Sent tells that the CNP left.
 func (n *NP) Sent(now clock.Time) {

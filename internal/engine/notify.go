@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/transport"
 )
 
@@ -9,15 +8,14 @@ import (
 // notification point, tells the sender by a CNP, and the sender, the reaction point, slows
 // down.
 
-// marked tells of a marked packet that reached its QP. Acknowledgements are not answered:
-// nothing paces them.
+// marked tells of a marked packet that reached its QP.
 func (s *Shard) marked(q *QP) {
 	d := q.dcqcn
-	if d == nil || !d.notifies || s.packet.Opcode == bth.RCAcknowledge {
+	if d == nil || !d.notifies || !s.packet.Opcode.Paced() {
 		return
 	}
 	d.np.Marked(s.now)
-	if d.np.Due(s.now) {
+	if d.np.Due() {
 		s.notifying.push(&d.owing)
 	}
 }
@@ -30,7 +28,7 @@ func (s *Shard) transmitCNPs() {
 			return
 		}
 		q := s.notifying.pop()
-		if np := &q.dcqcn.np; np.Due(s.now) && q.machine.State().Receives() {
+		if np := &q.dcqcn.np; np.Due() && q.machine.State().Receives() {
 			q.machine.Notify(&s.out)
 			s.send(q)
 			np.Sent(s.now)

@@ -199,7 +199,7 @@ func TestResetForgetsCNPs(t *testing.T) {
 		s := r.b.shard
 		s.packet.Opcode = bth.RCWriteOnly
 		s.marked(r.qb)
-		require.True(t, r.qb.dcqcn.np.Due(s.now))
+		require.True(t, r.qb.dcqcn.np.Due())
 		s.forget(r.qb.dcqcn)
 		return r.qb.machine.Modify(s.now, &qp.Attr{State: qp.StateReset}, qp.MaskState)
 	}))

@@ -29,7 +29,7 @@ type prompt struct{ np ecn.NP }
 
 func (p *prompt) marked(now clock.Time) (leaves clock.Time, owed bool) {
 	p.np.Marked(now)
-	if !p.np.Due(now) {
+	if !p.np.Due() {
 		return 0, false
 	}
 	p.np.Sent(now)
