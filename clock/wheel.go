@@ -17,8 +17,8 @@ const duePlace = slotCount
 // Wheel holds timers until they are due: a hashed timing wheel. Setting and removing one
 // takes constant time and allocates nothing, whatever the number of others; so the wheel is
 // for timers that are set anew all the time, such as when the next packet may leave. They
-// come out no earlier than they are due, to the nanosecond. Those beyond a revolution cost a
-// look once a revolution.
+// come out no earlier than they are due, to the nanosecond. Those beyond a revolution are moved
+// once a revolution.
 //
 // The zero Wheel is empty and ready; it takes 24 KiB from the first Set on. It is not safe
 // for concurrent use.
@@ -90,9 +90,9 @@ func (w *Wheel[T]) Pop(now Time) (value T, ok bool) {
 	return t.Value, true
 }
 
-// Next is when to call Pop next, no later than any timer is due, but perhaps earlier, for
-// those beyond a revolution; after a Pop that found none it lies in the future. It is Never
-// if the wheel is empty.
+// Next is when the first timer is due, however far that is, or, if some were removed,
+// perhaps earlier; after a Pop that found none it lies in the future. It is Never if the
+// wheel is empty.
 func (w *Wheel[T]) Next() Time {
 	if w.count == 0 {
 		return Never
@@ -100,8 +100,15 @@ func (w *Wheel[T]) Next() Time {
 	if due := &w.slots[duePlace]; due.first != nil {
 		return due.earliest
 	}
-	tick, _ := w.firstOccupied()
-	return min(w.slots[tick&slotMask].earliest, Time(tick+1)<<tickBits)
+	// Slots have timers beyond a revolution, too, and then a later slot's may be due before.
+	next := Never
+	for tick, ok := w.firstOccupied(w.tick); ok; tick, ok = w.firstOccupied(tick + 1) {
+		next = min(next, w.slots[tick&slotMask].earliest)
+		if tickOf(next) <= tick {
+			break
+		}
+	}
+	return next
 }
 
 // tickOf is the tick that an instant lies in.
@@ -125,7 +132,7 @@ func (w *Wheel[T]) vacate(i int) {
 func (w *Wheel[T]) advance(now Time) {
 	present := tickOf(now)
 	for {
-		tick, ok := w.firstOccupied()
+		tick, ok := w.firstOccupied(w.tick)
 		if !ok || tick > present {
 			w.tick = max(w.tick, present)
 			return
@@ -139,11 +146,12 @@ func (w *Wheel[T]) advance(now Time) {
 			return
 		}
 		w.tick = tick + 1
-		w.sort(i, now)
+		w.sort(i, Time(w.tick)<<tickBits-1)
 	}
 }
 
-// sort empties a slot: what is due goes to its place, what is not to its present slot.
+// sort empties a slot: what is due by now goes to its place, what is not to its present
+// slot.
 func (w *Wheel[T]) sort(i int, now Time) {
 	t := w.slots[i].first
 	w.slots[i] = timers[T]{}
@@ -159,22 +167,14 @@ func (w *Wheel[T]) sort(i int, now Time) {
 	}
 }
 
-// firstOccupied is the tick of the first slot, from the present on, that is not empty.
-func (w *Wheel[T]) firstOccupied() (tick int64, ok bool) {
-	from := int(w.tick & slotMask)
-	const words = slotCount / wordBits
-	for k := range words + 1 {
-		word := (from/wordBits + k) % words
-		set := w.occupied[word]
-		switch k {
-		case 0:
-			set &= ^uint64(0) << (from % wordBits)
-		case words: // what lies before from in its own word
-			set &^= ^uint64(0) << (from % wordBits)
-		}
-		if set != 0 {
-			i := word*wordBits + bits.TrailingZeros64(set)
-			return w.tick + int64((i-from)&slotMask), true
+// firstOccupied is the tick of the first slot that is not empty, from a tick on that is not
+// before the present.
+func (w *Wheel[T]) firstOccupied(from int64) (tick int64, ok bool) {
+	for end := w.tick + slotCount; from < end; from = from&^(wordBits-1) + wordBits {
+		i := from & slotMask
+		if set := w.occupied[i/wordBits] >> (i % wordBits); set != 0 {
+			tick = from + int64(bits.TrailingZeros64(set))
+			return tick, tick < end
 		}
 	}
 	return 0, false
