@@ -119,6 +119,22 @@ func TestPacedRate(t *testing.T) {
 	}
 }
 
+// However short the acknowledgement timeout, it does not run out because the pacer holds
+// back the packet that would have asked for the acknowledgement.
+func TestPaceIsNoLoss(t *testing.T) {
+	for _, rate := range []float64{10e6, 30e6, 100e6} { // a packet takes 0.9 ms, 0.3 ms, 0.09 ms
+		p := newPair(t)
+		p.a.timeout = 6 // 0.26 ms
+		f := p.flows(t, rate)[0]
+		p.write(t, f, 2)
+		for _, wc := range p.run(t, p.a, 2) {
+			require.NoError(t, wc.Err())
+		}
+		require.Equal(t, 2*64, f.packets, "at %g bit/s", rate)
+		require.Zero(t, p.a.shard.Counters().QPs.Timeouts, "at %g bit/s", rate)
+	}
+}
+
 // Ten queue pairs of one shard have each its rate, whatever the others have.
 func TestPacedRatesSideBySide(t *testing.T) {
 	p := newPair(t)

@@ -46,7 +46,7 @@ func (m *Machine) buildData(now clock.Time, w *qp.SendWQE, o *Out) cq.Status {
 	p.Imm, p.IETH = w.Imm, uint32(w.RKey)
 	p.Solicited = last && w.Flags&qp.Solicited != 0
 	p.AckReq = last || m.silent+1 >= ackEvery || m.closesRun() || m.closesWindow() ||
-		first && m.beyondCredits(w) || !first && m.tooQuiet(now)
+		first && m.beyondCredits(w) || m.tooQuiet(now, first, n)
 	m.emit(o, int(n), transport.ClassRequest, m.cause())
 	o.MustCopy = w.Flags&qp.Inline != 0
 	return cq.StatusSuccess

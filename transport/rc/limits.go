@@ -6,9 +6,9 @@ const (
 	// ackEvery is how often a packet inside a long message asks for an
 	// acknowledgement, so that the window slides. Some peers grant 128 packets.
 	ackEvery = 32
-	// ackAfter is how long packets inside a long message go without asking for one where
-	// they are paced. At a low rate ackEvery of them take so long that they would be sent
-	// again.
+	// ackAfter is how long packets inside a long message go at most without asking for one
+	// where they are paced. At a low rate ackEvery of them take so long that they would be
+	// sent again.
 	ackAfter = granularity / 2
 
 	// retryForever is the RNR retry count that never runs out (IBTA vol. 1, 9.7.5.2.8).

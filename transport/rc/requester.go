@@ -1,6 +1,8 @@
 package rc
 
 import (
+	"time"
+
 	"github.com/rocinante-rdma/roce/bth"
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/cq"
@@ -205,10 +207,25 @@ func (m *Machine) closesWindow() bool {
 	return !m.mayFollow(int(m.next.Diff(m.unacked)) + 1)
 }
 
-// tooQuiet reports whether the packet at next, inside a message that is sent slowly, follows
-// so long after the last that asked for an acknowledgement that it has to ask for one.
-func (m *Machine) tooQuiet(now clock.Time) bool {
-	return now.Sub(m.quiet) >= ackAfter && m.next == m.sentTo && m.cc.Rate().BitsPerSec > 0
+// tooQuiet reports whether a message is sent so slowly that the packet of n bytes at next,
+// which does not end it, has to ask for an acknowledgement: the last that did is long gone,
+// or what comes behind the first will be late.
+func (m *Machine) tooQuiet(now clock.Time, first bool, n uint32) bool {
+	limit := m.quietTime()
+	if m.phase.repeats() || !first && now.Sub(m.quiet) < limit {
+		return false
+	}
+	rate := m.cc.Rate().BitsPerSec
+	return rate > 0 && (!first || float64(n)*8e9 >= rate*float64(limit))
+}
+
+// quietTime is how long packets of a paced message may go without asking for an
+// acknowledgement. It leaves most of the acknowledgement timeout to the network.
+func (m *Machine) quietTime() time.Duration {
+	if t := ackTimeout(m.attr.Timeout); t != 0 {
+		return min(t/4, ackAfter)
+	}
+	return ackAfter
 }
 
 // sent moves on behind the packet just built.
