@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/simnet"
@@ -46,13 +47,29 @@ func Run(ctx context.Context, s Scenario, o Options) (r *Result, err error) {
 // pass lets the time of a sample pass.
 func (w *watch) pass(ctx context.Context) error {
 	for range ticks {
-		if err := w.world.Run(w.world.Now().Add(w.Sample / ticks)); err != nil {
+		if err := w.passTo(ctx, w.world.Now().Add(w.Sample/ticks)); err != nil {
+			return err
+		}
+		w.tick()
+	}
+	return nil
+}
+
+// piece is how many bytes the bottleneck may let through until it is asked again whether
+// to go on.
+const piece = 100_000
+
+// passTo lets time pass until an instant. However much happens by then, whoever cancels
+// the run does not wait for it.
+func (w *watch) passTo(ctx context.Context, end clock.Time) error {
+	step := time.Duration(piece * 8e9 / w.Rate)
+	for w.world.Now() < end {
+		if err := w.world.Run(min(w.world.Now().Add(step), end)); err != nil {
 			return err
 		}
 		if err := errors.Join(w.err, context.Cause(ctx), w.runaway()); err != nil {
 			return err
 		}
-		w.tick()
 	}
 	return nil
 }

@@ -127,6 +127,16 @@ func TestCancel(t *testing.T) {
 	require.Equal(t, 3, seen)
 }
 
+// However long a sample and fast the network, a run that is cancelled does not go on for
+// much longer.
+func TestCancelWithinASample(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := Run(ctx, build(t, "senders=2 starts=0,0 rate=100Gb/s message=1 sample=1s duration=1s mtu=4096"), Options{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "the run ended at 8µs of 1s")
+}
+
 // Devices that send without end are stopped by the number of their frames.
 func TestRunaway(t *testing.T) {
 	s := build(t, two)
