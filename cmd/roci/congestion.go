@@ -59,9 +59,7 @@ that are smaller in proportion below 10 Gb/s.`,
   roci trace results/run.pcapng                    the marks and the notifications`,
 		Args: flagsOnly,
 		RunE: func(c *cobra.Command, _ []string) error {
-			ctx, stop := signal.NotifyContext(c.Context(), os.Interrupt)
-			defer stop()
-			return f.run(ctx, c.OutOrStdout())
+			return f.run(c.Context(), c.OutOrStdout())
 		},
 	}
 	f.register(c)
@@ -122,6 +120,9 @@ func (f *congestionFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	context.AfterFunc(ctx, stop) // who interrupts twice does not wait for the results either
 	runs, err := album.Play(ctx, s, f.compare, congestionLine(&s))
 	liveLine("")
 	if err != nil {
