@@ -209,6 +209,27 @@ func TestEarlyCNP(t *testing.T) {
 	require.Equal(t, 8*gbps, c.Rate().Line)
 }
 
+// TestBusyAfterQuiet proves that a flow which begins to send much only when the network is
+// congested already is limited like any other: what it had sent before is not taken for all
+// that the link carries.
+func TestBusyAfterQuiet(t *testing.T) {
+	c := started(t, ecn.Config{})
+	now := clock.Time(0)
+	for range 100 { // 1.6 Mb/s
+		c.Sent(now, 200)
+		now = now.Add(time.Millisecond)
+	}
+	for range 200 { // 8 Gb/s
+		c.Sent(now, 1_000)
+		now = now.Add(µs)
+	}
+	c.CNP(now)
+	require.InEpsilon(t, 8*gbps, c.Rate().Line, 0.01)
+	require.InEpsilon(t, 4*gbps, c.Rate().BitsPerSec, 0.01)
+	c.NextSend(now.Add(100 * µs))
+	require.NotZero(t, c.Rate().BitsPerSec, "it comes back by and by")
+}
+
 // TestPacedFromStart proves that MaxRate paces a flow that saw no CNP.
 func TestPacedFromStart(t *testing.T) {
 	p := ecn.Paper()

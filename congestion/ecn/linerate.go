@@ -9,17 +9,19 @@ import (
 const (
 	// leastInterval is over how long a rate must be seen to be believed.
 	leastInterval = time.Millisecond
-	// leastSpan keeps a burst at one instant from looking like an endless rate.
-	leastSpan = 10 * time.Microsecond
+	// leastSpan keeps a burst at one instant from looking like an endless rate: a window
+	// of 192 KiB is no more than 16 Gb/s.
+	leastSpan = 100 * time.Microsecond
 )
 
 // lineRate measures what a link carries that does not say how fast it is: the largest
 // rate of sending over any interval of 1 ms or a little more in which nothing limited the
-// flow. The window lets into the network what the network delivers, and once a window
+// flow; and over less where a CNP ends an interval, for what a flow that was nearly idle
+// sent in earlier ones says nothing of the link. The window lets into the network what the network delivers, and once a window
 // more: so much the rate may be too large, which costs a CNP or two more to come down.
 type lineRate struct {
 	best  float64 // bit/s, of whole intervals
-	early float64 // bit/s, before there was a whole one
+	early float64 // bit/s, of those that a CNP ended
 
 	running bool       // an interval began
 	began   clock.Time // when
@@ -45,20 +47,14 @@ func (l *lineRate) sent(now clock.Time, bytes int) (whole bool) {
 
 // pause ends the interval early: from now on the flow is limited.
 func (l *lineRate) pause(now clock.Time) {
-	if l.running && l.best == 0 {
-		l.early = bitsPerSec(l.bytes, max(now.Sub(l.began), leastSpan))
+	if l.running {
+		l.early = max(l.early, bitsPerSec(l.bytes, max(now.Sub(l.began), leastSpan)))
 	}
 	l.running = false
 }
 
-// rate is the line rate as far as it is known, in bit/s: before the first whole interval
-// that of what was sent until the flow was limited, which may be 0.
-func (l *lineRate) rate() float64 {
-	if l.best > 0 {
-		return l.best
-	}
-	return l.early
-}
+// rate is the line rate as far as it is known, in bit/s, which may be 0.
+func (l *lineRate) rate() float64 { return max(l.best, l.early) }
 
 func bitsPerSec(bytes int64, span time.Duration) float64 {
 	return float64(bytes) * 8e9 / float64(span)
