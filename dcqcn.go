@@ -31,6 +31,10 @@ const (
 //
 // Without congestion nothing is paced. The two ends need not agree on anything. Several queue
 // pairs may be made of one DCQCN: each has a copy, and a rate of its own.
+//
+// At the lowest rate a packet takes its time: 34 ms with a path MTU of 4096 at 1 Mb/s. A
+// peer that READs does not know of it: its acknowledgement timeouts, all retries together,
+// have to last for longer, as those of [QP.Connect] do unless told otherwise.
 type DCQCN struct {
 	// Params are the reaction's parameters, such as [ecn.ConnectX]; zero: [ecn.Paper].
 	Params ecn.Params
