@@ -14,7 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/rocinante-rdma/roce/bth"
 	lab "github.com/rocinante-rdma/roce/internal/congestionlab"
+	"github.com/rocinante-rdma/roce/trace/decode"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // short is a run of two flows that meet.
@@ -43,6 +46,7 @@ func TestCongestionCompare(t *testing.T) {
 			require.Equal(t, 5+2*4, strings.Count(l, ","))
 		}
 	}
+	requireCongestionOnly(t, filepath.Join(dir, "run.pcapng"))
 	list, err := roci("trace", filepath.Join(dir, "run.pcapng"))
 	require.NoError(t, err)
 	require.Contains(t, list, "CNP for QP 0x")
@@ -50,6 +54,37 @@ func TestCongestionCompare(t *testing.T) {
 	again, err := roci("congestion", "--file", filepath.Join(dir, "scenario.txt"), "--out", t.TempDir())
 	require.NoError(t, err)
 	require.Contains(t, again, "2 senders → 1Gb/s → 1 receiver")
+}
+
+// requireCongestionOnly reads a capture that has marked packets and CNPs, nothing else, each
+// explained, and no payload.
+func requireCongestionOnly(t *testing.T, path string) {
+	t.Helper()
+	r, err := decode.Open(path)
+	require.NoError(t, err)
+	defer r.Close()
+	marks, cnps := 0, 0
+	for {
+		rec, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(t, err)
+		p := decode.Decode(&rec)
+		require.NotNil(t, p)
+		require.NotEmpty(t, p.Comment)
+		require.LessOrEqual(t, len(rec.Data), wire.IPv4Len+wire.UDPLen+bth.MaxHeaderLen)
+		switch {
+		case p.BTH.Opcode == bth.CNP:
+			cnps++
+		default:
+			require.Equal(t, wire.CE, wire.ECNOf(p.TrafficClass), "record %d", rec.Number)
+			require.Contains(t, p.Comment, "marked CE")
+			marks++
+		}
+	}
+	require.NotZero(t, marks)
+	require.NotZero(t, cnps)
 }
 
 // requirePictures reads a plot in both formats; what is a text in it.

@@ -201,6 +201,7 @@ func TestResetForgetsCNPs(t *testing.T) {
 		s.marked(r.qb)
 		require.True(t, r.qb.dcqcn.np.Due())
 		s.forget(r.qb.dcqcn)
+		require.False(t, r.qb.dcqcn.np.Due())
 		return r.qb.machine.Modify(s.now, &qp.Attr{State: qp.StateReset}, qp.MaskState)
 	}))
 	r.b.connect(r.qb, r.qa)

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/simnet"
+	"github.com/rocinante-rdma/roce/wire"
 )
 
 // limited is DCQCN whose line rate is 100 Gb/s, and which never exceeds a rate, in bit/s; 0:
@@ -132,6 +134,15 @@ func TestPaceIsNoLoss(t *testing.T) {
 		}
 		require.Equal(t, 2*64, f.packets, "at %g bit/s", rate)
 		require.Zero(t, p.a.shard.Counters().QPs.Timeouts, "at %g bit/s", rate)
+	}
+}
+
+// What is paced is what packets take on Ethernet: preamble and gap 20, header and check
+// sequence 18, IP 20 or 40, UDP 8.
+func TestBytesOnEthernet(t *testing.T) {
+	for addr, want := range map[string]int{"10.0.0.1": 1106, "fd00::1": 1126} {
+		q := &QP{path: &wire.Path{Src: netip.MustParseAddr(addr)}}
+		require.Equal(t, want, q.onWire(bth.BTHLen+1024+wire.ICRCLen), addr)
 	}
 }
 

@@ -42,14 +42,18 @@ func resolve(b *bench) {
 	}
 }
 
-// trafficClass: the ECN bits arrive, whatever the DSCP; so do addresses, port and
-// flags.
+// trafficClass: the ECN bits arrive, whatever the DSCP, of small packets and of the largest,
+// which may lie in several pieces; so do addresses, port and flags.
 func trafficClass(b *bench) {
-	for i := range 16 {
+	for i := range 32 {
 		s := b.station("A", b.A, b.B)
-		s.path.TrafficClass = uint8(i&3 | i>>2*26<<2)
+		s.path.TrafficClass = uint8(i&3 | i>>2&3*26<<2)
 		b.noError(b.A.Resolve(&s.path), "Resolve")
-		p := b.packet(uint32(i), headLen, 100, 1)
+		size := 100
+		if i >= 16 {
+			size = b.largest()
+		}
+		p := b.packet(uint32(i), headLen, size, 1)
 		s.send(p, true)
 		got := b.b.recv(1)[0]
 		b.same("packet", got, p)
