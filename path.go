@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/rocinante-rdma/roce/internal/engine"
+	"github.com/rocinante-rdma/roce/transport"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -12,20 +13,22 @@ import (
 // if the queue pair reacts to marks, and nothing else ever does. Nobody reacts to marked
 // acknowledgements.
 func (q *QP) resolve(a *QPAttr) (paths engine.Paths, err error) {
-	plain := wire.NotECT.With(a.TrafficClass)
-	if paths.Ack, err = q.path(a, plain); err != nil {
+	ack, err := q.path(a, wire.NotECT.With(a.TrafficClass))
+	if err != nil {
 		return paths, err
 	}
-	paths.Data, paths.CNP = paths.Ack, paths.Ack
-	d := q.cfg.DCQCN
-	if d == nil {
-		return paths, nil
+	data, cnp := ack, ack
+	if d := q.cfg.DCQCN; d != nil {
+		if data, err = q.path(a, wire.ECT0.With(a.TrafficClass)); err != nil {
+			return paths, err
+		}
+		if cnp, err = q.path(a, wire.NotECT.With(d.dscp()<<2)); err != nil {
+			return paths, err
+		}
 	}
-	if paths.Data, err = q.path(a, wire.ECT0.With(a.TrafficClass)); err != nil || !d.SendCNP {
-		return paths, err
-	}
-	paths.CNP, err = q.path(a, wire.NotECT.With(d.dscp()<<2))
-	return paths, err
+	return engine.Paths{
+		transport.ClassRequest: data, transport.ClassReadResponse: data, transport.ClassAck: ack, transport.ClassCNP: cnp,
+	}, nil
 }
 
 // path prepares the path of what has this traffic class. A GID has no zone: the link knows

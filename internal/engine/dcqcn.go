@@ -26,8 +26,6 @@ type dcqcn struct {
 	notifies bool   // the peer takes CNPs
 	np       ecn.NP // says when one is due
 	owing    queued // in Shard.notifying
-
-	data, cnp *wire.Path
 }
 
 func newDCQCN(q *QP, cfg *DCQCN) *dcqcn {
@@ -45,37 +43,13 @@ func (s *Shard) forget(d *dcqcn) {
 	}
 }
 
-// Paths are the ways to a queue pair's peer, by what is sent: resolved and prepared, and
-// different in nothing but the traffic class. Without DCQCN everything goes by Ack.
-type Paths struct {
-	Data *wire.Path // requests, and the answers to READs and atomics
-	Ack  *wire.Path // acknowledgements
-	CNP  *wire.Path // congestion notifications
-}
-
-// take takes new paths to the peer.
-func (q *QP) take(to Paths) {
-	q.path = to.Ack
-	if q.dcqcn != nil {
-		q.dcqcn.data, q.dcqcn.cnp = to.Data, to.CNP
-	}
-}
-
-// pathOf is the path of a class.
-func (q *QP) pathOf(c transport.Class) *wire.Path {
-	switch {
-	case q.dcqcn == nil || c == transport.ClassAck:
-		return q.path
-	case c == transport.ClassCNP:
-		return q.dcqcn.cnp
-	default:
-		return q.dcqcn.data
-	}
-}
+// Paths are the ways to a queue pair's peer, by the class of what is sent: resolved and
+// prepared, and different in nothing but the traffic class.
+type Paths [transport.NumClasses]*wire.Path
 
 // onWire is what a packet of n bytes, BTH to ICRC, takes of the network.
 func (q *QP) onWire(n int) int {
-	if q.path.Src.Is4() {
+	if q.paths[transport.ClassRequest].Src.Is4() {
 		return wire.EthernetOverhead + wire.IPv4Len + wire.UDPLen + n
 	}
 	return wire.EthernetOverhead + wire.IPv6Len + wire.UDPLen + n

@@ -96,7 +96,7 @@ func (s *side) connect(q, peer *QP) {
 			qp.MaskSQPSN | qp.MaskTimeout | qp.MaskRetryCount | qp.MaskRNRRetry | qp.MaskMaxRdAtomic},
 	}
 	for _, step := range steps {
-		require.NoError(s.t, q.Modify(&step.a, step.m|qp.MaskState, Paths{path, path, path}))
+		require.NoError(s.t, q.Modify(&step.a, step.m|qp.MaskState, Paths{path, path, path, path}))
 	}
 }
 

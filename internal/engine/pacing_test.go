@@ -13,6 +13,7 @@ import (
 	"github.com/rocinante-rdma/roce/internal/testenv"
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/simnet"
+	"github.com/rocinante-rdma/roce/transport"
 	"github.com/rocinante-rdma/roce/wire"
 )
 
@@ -141,7 +142,7 @@ func TestPaceIsNoLoss(t *testing.T) {
 // sequence 18, IP 20 or 40, UDP 8.
 func TestBytesOnEthernet(t *testing.T) {
 	for addr, want := range map[string]int{"10.0.0.1": 1106, "fd00::1": 1126} {
-		q := &QP{path: &wire.Path{Src: netip.MustParseAddr(addr)}}
+		q := &QP{paths: Paths{transport.ClassRequest: {Src: netip.MustParseAddr(addr)}}}
 		require.Equal(t, want, q.onWire(bth.BTHLen+1024+wire.ICRCLen), addr)
 	}
 }

@@ -129,7 +129,7 @@ func (s *Shard) arm(until clock.Time) {
 func (s *Shard) blocked() bool { return s.pending > 0 || s.starved }
 
 // owes reports whether there are packets to be sent that nothing keeps back.
-func (s *Shard) owes() bool { return (s.ready.head != nil || s.notifying.head != nil) && !s.starved }
+func (s *Shard) owes() bool { return s.ready.head != nil && !s.starved }
 
 // kick makes the leader look for work, if it sleeps.
 func (s *Shard) kick() {

@@ -13,7 +13,6 @@ import (
 	"github.com/rocinante-rdma/roce/qp"
 	"github.com/rocinante-rdma/roce/transport"
 	"github.com/rocinante-rdma/roce/transport/rc"
-	"github.com/rocinante-rdma/roce/wire"
 )
 
 // inlineLimit is how many work requests may be under way for a poster to transmit
@@ -51,7 +50,7 @@ type QP struct {
 
 	// Under the shard's lock.
 	machine   *rc.Machine
-	path      *wire.Path
+	paths     Paths
 	dcqcn     *dcqcn // nil: off
 	pkey      uint16
 	destroyed bool
@@ -191,7 +190,7 @@ func (q *QP) Modify(a *qp.Attr, mask qp.Mask, to Paths) error {
 			}
 		}
 		if mask&qp.MaskAV != 0 {
-			q.take(to)
+			q.paths = to
 		}
 		if mask&qp.MaskPKey != 0 {
 			q.pkey = a.PKey

@@ -142,6 +142,7 @@ func (s *Shard) route(meta *link.Meta) (*QP, transport.Rule) {
 // accepts checks a packet against the QP's connection. Adapters send CNPs with the default
 // partition key, whatever the connection's is.
 func (q *QP) accepts(h *bth.Packet, meta *link.Meta) transport.Rule {
+	back := q.paths[transport.ClassAck]
 	switch {
 	case h.Opcode != bth.CNP && h.Opcode.Transport() != bth.TransportRC:
 		if h.Opcode.Known() {
@@ -152,9 +153,9 @@ func (q *QP) accepts(h *bth.Packet, meta *link.Meta) transport.Rule {
 		return transport.RuleState
 	case !partitionsMatch(h.PKey, q.pkey) && !(h.Opcode == bth.CNP && h.PKey == bth.DefaultPKey):
 		return transport.RulePKey
-	case meta.Src != q.path.Dst || meta.Dst != q.path.Src:
+	case meta.Src != back.Dst || meta.Dst != back.Src:
 		return transport.RuleAddress
-	case (meta.VLAN^q.path.VLAN)&wire.VLANID != 0:
+	case (meta.VLAN^back.VLAN)&wire.VLANID != 0:
 		return transport.RuleVLAN
 	}
 	return transport.RuleNone

@@ -170,7 +170,7 @@ func (s *Shard) fatal(err error) {
 // BTH to ICRC.
 func (s *Shard) send(q *QP) (n int) {
 	o, slot := &s.out, &s.slot
-	path := q.pathOf(o.Class)
+	path := q.paths[o.Class]
 	s.queue.Reserve(path, int(o.HdrLen), o.Pay, int(o.Pad), o.MustCopy, slot)
 	s.room--
 	copy(slot.Head, o.Hdr[:o.HdrLen])

@@ -73,7 +73,7 @@ func (c *Config) Validate() error {
 		between("line rate in bit/s", c.Line, minRate, maxRate),
 		between("capacity in bit/s", c.Capacity, minRate, maxRate),
 		between("packet size in bytes", c.Packet, 1, maxPacket),
-		between("buffer in bytes", c.Buffer, c.Packet, maxBuffer*min(c.Packet, maxPacket)),
+		between("buffer in bytes", int64(c.Buffer), int64(c.Packet), maxBuffer*int64(min(c.Packet, maxPacket))),
 		between("marking probability", c.Marking, 0, 1),
 		between("CNP interval", c.Interval, 0, time.Second),
 		between("delay", c.Delay, 0, maxDelay),
