@@ -62,12 +62,20 @@ func (w *writer) table(name string) (string, error) {
 	fmt.Fprintf(&head, "| %s |", t.subject)
 	rule.WriteString("|---|")
 	for _, c := range t.columns {
-		fmt.Fprintf(&head, " %s | × baseline |", c.head)
-		rule.WriteString("---:|---:|")
+		fmt.Fprintf(&head, " %s |", c.head)
+		rule.WriteString("---:|")
+		if !t.alone {
+			head.WriteString(" × baseline |")
+			rule.WriteString("---:|")
+		}
 	}
-	lines := []string{head.String() + " allocs/op |", rule.String() + "---:|"}
+	if !t.alone {
+		head.WriteString(" allocs/op |")
+		rule.WriteString("---:|")
+	}
+	lines := []string{head.String(), rule.String()}
 	for _, row := range t.rows {
-		line, err := w.row(row, t.columns)
+		line, err := w.row(row, t)
 		if err != nil {
 			return "", err
 		}
@@ -76,18 +84,25 @@ func (w *writer) table(name string) (string, error) {
 	return strings.Join(lines, "\n"), nil
 }
 
-func (w *writer) row(r row, columns []column) (string, error) {
+func (w *writer) row(r row, t table) (string, error) {
 	line := "| " + r.label + " |"
-	for _, c := range columns {
+	for _, c := range t.columns {
 		values, err := w.results.values(r.bench, c.unit)
 		if err != nil {
 			return "", err
+		}
+		if t.alone {
+			line += fmt.Sprintf(" %v |", spreadOf(values))
+			continue
 		}
 		ratio, err := w.ratio(r, c, values)
 		if err != nil {
 			return "", err
 		}
 		line += fmt.Sprintf(" %v | %s |", spreadOf(values), ratio)
+	}
+	if t.alone {
+		return line, nil
 	}
 	allocs, err := w.results.values(r.bench, "allocs/op")
 	if err != nil {
@@ -113,6 +128,9 @@ func (w *writer) ratio(r row, c column, values []float64) (string, error) {
 func (w *writer) noise() (string, error) {
 	var all []float64
 	for _, t := range w.results.tables() {
+		if t.alone {
+			continue // some of these are what the machine did
+		}
 		for _, row := range t.rows {
 			for _, c := range t.columns {
 				values, err := w.results.values(row.bench, c.unit)

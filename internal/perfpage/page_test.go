@@ -21,12 +21,15 @@ func TestRows(t *testing.T) {
 		{"x": {"MB/s": 300, "allocs/op": 2}, "y": {"MB/s": 100, "allocs/op": 0}},
 		{"x": {"MB/s": 20, "allocs/op": 0}, "y": {"MB/s": 20, "allocs/op": 0}},
 	}}}
-	line, err := w.row(row{"X", "x", "y"}, []column{{"MB/s", "MB/s"}})
+	line, err := w.row(row{"X", "x", "y"}, table{columns: []column{{"MB/s", "MB/s"}}})
 	require.NoError(t, err)
 	require.Equal(t, "| X | **20.0** (10.0–300) | **2.00** (1.00–3.00) | 2 |", line)
-	line, err = w.row(row{"Y", "y", ""}, []column{{"MB/s", "MB/s"}})
+	line, err = w.row(row{"Y", "y", ""}, table{columns: []column{{"MB/s", "MB/s"}}})
 	require.NoError(t, err)
 	require.Equal(t, "| Y | **20.0** (5.00–100) | 1 | 0 |", line)
+	line, err = w.row(row{"Y", "y", ""}, table{columns: []column{{"MB/s", "MB/s"}}, alone: true})
+	require.NoError(t, err)
+	require.Equal(t, "| Y | **20.0** (5.00–100) |", line)
 }
 
 func TestEveryBaselineIsShown(t *testing.T) {

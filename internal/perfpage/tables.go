@@ -7,6 +7,7 @@ type table struct {
 	subject string // head of the first column
 	columns []column
 	rows    []row
+	alone   bool // there is nothing to compare with
 }
 
 // column is one value of the benchmarks.
@@ -76,9 +77,30 @@ var engine = table{
 	},
 }
 
+var pacing = table{
+	subject: "WRITE of 64 KiB, path MTU 4096",
+	columns: []column{
+		{"reached, %", "rate-%"}, {"10 ms miss, %", "miss-%"}, {"in 50 µs, bytes", "burst-B"}, {"longest gap, µs", "gap-µs"},
+		{"idle loop's gap, µs", "spin-gap-µs"}, {"idle loop lost, %", "spin-lost-%"},
+	},
+	rows:  []row{{"100 Mb/s", "Pacing/100Mbps", ""}, {"1 Gb/s", "Pacing/1Gbps", ""}, {"5 Gb/s", "Pacing/5Gbps", ""}},
+	alone: true,
+}
+
+var dcqcn = table{
+	subject: "WRITE of 16 packets",
+	columns: []column{{"ns per packet", "ns/packet"}},
+	rows: []row{
+		{"DCQCN at line rate", "DCQCN/line", "DCQCN/off"},
+		{"DCQCN, paced", "DCQCN/paced", "DCQCN/off"},
+		{"no DCQCN", "DCQCN/off", ""},
+	},
+}
+
 // loopbackTables are by their names in page.md.
 var loopbackTables = map[string]table{
-	"latency": latency, "bandwidth": bandwidth, "datagrams": datagrams, "rate": rate, "engine": engine,
+	"latency": latency, "bandwidth": bandwidth, "datagrams": datagrams, "rate": rate,
+	"pacing": pacing, "engine": engine, "dcqcn": dcqcn,
 }
 
 // tables are those of all benchmarks that were to run.

@@ -19,13 +19,18 @@ const rounds = 4
 // suite is benchmarks of a package that the page shows.
 type suite struct {
 	folder, binary, benchmarks string
+	time                       string // of each, at least
 }
 
 var (
-	overLoopback = []suite{{".", "roce.test", "^Benchmark(Latency|Bandwidth|Rate|Engine)$"}}
-	overVeth     = []suite{
-		{".", "roce.test", "^BenchmarkLinks$"},
-		{"./xdp", "xdp.test", "^Benchmark(OneWay|PingPong)$"},
+	overLoopback = []suite{
+		{".", "roce.test", "^Benchmark(Latency|Bandwidth|Rate|Engine)$", "1s"},
+		{".", "roce.test", "^BenchmarkPacing$", "2s"},
+		{"./internal/engine", "engine.test", "^BenchmarkDCQCN$", "1s"},
+	}
+	overVeth = []suite{
+		{".", "roce.test", "^BenchmarkLinks$", "1s"},
+		{"./xdp", "xdp.test", "^Benchmark(OneWay|PingPong)$", "1s"},
 	}
 )
 
@@ -37,7 +42,7 @@ func measure() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	if out, err := exec.Command("go", "test", "-c", "-o", dir+"/", ".", "./xdp").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "test", "-c", "-o", dir+"/", ".", "./internal/engine", "./xdp").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the benchmarks: %w\n%s", err, out)
 	}
 	var raw bytes.Buffer
@@ -72,7 +77,7 @@ func choose(w io.Writer) []suite {
 }
 
 func (s suite) run(dir string, w io.Writer) error {
-	cmd := exec.Command(filepath.Join(dir, s.binary), "-test.run", "^$", "-test.bench", s.benchmarks)
+	cmd := exec.Command(filepath.Join(dir, s.binary), "-test.run", "^$", "-test.bench", s.benchmarks, "-test.benchtime", s.time)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.folder, w, os.Stderr
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("benchmarks of %s: %w", s.folder, err)
