@@ -47,7 +47,7 @@ bit rates and times have units: 64KiB, 250KB, 1Gb/s, 40Mb/s, 50us, 20ms.
 
 --params chooses a set of parameters, which other flags change one by one: paper, for
 40 Gb/s; connectx, with which these adapters come; and scaled, the paper's with increases
-that are smaller in proportion below 10 Gb/s.`,
+and a lowest rate that are smaller in proportion below 10 Gb/s, but not below 1 Mb/s.`,
 		Example: `  roci congestion                                  four flows, one after the other
   roci congestion --compare --out results          and without DCQCN
   roci congestion --senders 16 --starts "every 0s" --ack-timeout 10   all at once
