@@ -19,6 +19,7 @@ const (
 
 // Ranges of [DCQCN].
 const (
+	minLineRate    = 1e6 // bit/s: who gives Gb/s is told
 	maxCNPInterval = time.Second
 	maxDSCP        = 1<<6 - 1
 )
@@ -38,8 +39,8 @@ const (
 type DCQCN struct {
 	// Params are the reaction's parameters, such as [ecn.ConnectX]; zero: [ecn.Paper].
 	Params ecn.Params
-	// LineRate is what the link can send, in bit/s; 0: what the link says of itself, and if
-	// that is nothing, as with kernel UDP and veth, what is measured.
+	// LineRate is what the link can send, in bit/s, at least 1e6; 0: what the link says of
+	// itself, and if that is nothing, as with kernel UDP and veth, what is measured.
 	LineRate float64
 
 	// SendCNP answers marked requests and READ responses of the peer with CNPs. Set it only
@@ -68,6 +69,9 @@ func (d *DCQCN) control(l link.Link) (*engine.DCQCN, error) {
 	}
 	if d.CNPDSCP > maxDSCP {
 		return nil, fmt.Errorf("DCQCN.CNPDSCP %d is not between 0 and %d", d.CNPDSCP, maxDSCP)
+	}
+	if d.LineRate > 0 && d.LineRate < minLineRate {
+		return nil, fmt.Errorf("DCQCN.LineRate is %v bit/s, must be 0 or at least %v", d.LineRate, minLineRate)
 	}
 	line := d.LineRate
 	if r, ok := l.(link.Rated); ok && line == 0 {

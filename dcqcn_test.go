@@ -240,11 +240,12 @@ func TestCNPFloodEnds(t *testing.T) {
 func TestDCQCNIsChecked(t *testing.T) {
 	p := newUnconnected(t, roce.QPConfig{})
 	for says, d := range map[string]roce.DCQCN{
-		"DCQCN.CNPInterval -1ns is not between 0 and 1s":        {CNPInterval: -1},
-		"DCQCN.CNPInterval 2s is not between 0 and 1s":          {CNPInterval: 2 * time.Second},
-		"DCQCN.CNPDSCP 64 is not between 0 and 63":              {CNPDSCP: 64},
-		"Gain is 2, must be more than 0 and at most 1":          {Params: func() ecn.Params { p := ecn.Paper(); p.Gain = 2; return p }()},
-		"LineRate is -1 bit/s, must be 0 (measure it) or up to": {LineRate: -1},
+		"DCQCN.CNPInterval -1ns is not between 0 and 1s":          {CNPInterval: -1},
+		"DCQCN.CNPInterval 2s is not between 0 and 1s":            {CNPInterval: 2 * time.Second},
+		"DCQCN.LineRate is 10 bit/s, must be 0 or at least 1e+06": {LineRate: 10},
+		"DCQCN.CNPDSCP 64 is not between 0 and 63":                {CNPDSCP: 64},
+		"Gain is 2, must be more than 0 and at most 1":            {Params: func() ecn.Params { p := ecn.Paper(); p.Gain = 2; return p }()},
+		"LineRate is -1 bit/s, must be 0 (measure it) or up to":   {LineRate: -1},
 	} {
 		_, err := p.a.pd.CreateQP(roce.QPConfig{SendCQ: p.a.cq, DCQCN: &d})
 		require.ErrorContains(t, err, "roce: create a QP: DCQCN")

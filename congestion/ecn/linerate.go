@@ -17,8 +17,9 @@ const (
 // lineRate measures what a link carries that does not say how fast it is: the largest
 // rate of sending over any interval of 1 ms or a little more in which nothing limited the
 // flow; and over less where a CNP ends an interval, for what a flow that was nearly idle
-// sent in earlier ones says nothing of the link. The window lets into the network what the network delivers, and once a window
-// more: so much the rate may be too large, which costs a CNP or two more to come down.
+// sent in earlier ones says nothing of the link. The window lets into the network what the
+// network delivers, and once a window more: so much the rate may be too large, which costs
+// a CNP or two more to come down.
 type lineRate struct {
 	best  float64 // bit/s, of whole intervals
 	early float64 // bit/s, of those that a CNP ended

@@ -111,7 +111,7 @@ func TestBadScenarios(t *testing.T) {
 		"rate=100Gb/s duration=10s":      "are 111408200 packets of MTU 1024; at most 10000000 are simulated",
 		"buffer=1000":                    "buffer 1KB cannot hold a packet of MTU 1024; must be at least 1.122KB",
 		"kmin=200KB":                     "ecn: RED's Kmin is 200000 and its Kmax 100000 bytes, must be 0 <= Kmin <= Kmax",
-		"pmax=0":                         "ecn: RED's Pmax is 0, must be more than 0 and at most 1",
+		"pmax=0":                         `pmax = "0" is out of range: must be 1e-06 to 1`,
 		"max-rate=5Mb/s min-rate=10Mb/s": "ecn: MaxRate is 5e+06, must be 0 or 1e+07 to 1e+13",
 		"senders=none":                   `--senders: senders = "none" is no whole number`,
 		"sendrs=1":                       `--sendrs: there is no key "sendrs"`,

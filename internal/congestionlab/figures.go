@@ -31,7 +31,7 @@ func RateFigure(runs []*Result) (panels []plots.Panel) {
 func QueueFigure(runs []*Result) []plots.Panel {
 	s := &runs[0].Scenario
 	p := plots.Panel{
-		Title: "Queue in front of the receiver", X: timeAxis, Y: "queue, KB", XMax: milliseconds(s.Duration),
+		Title: fmt.Sprintf("Queue in front of the receiver, in steps of %v", s.Sample), X: timeAxis, Y: "queue, KB", XMax: milliseconds(s.Duration),
 		Levels: []plots.Level{{Name: "Kmin", Y: float64(s.RED.Kmin) / 1e3}, {Name: "Kmax", Y: float64(s.RED.Kmax) / 1e3}},
 	}
 	highest := 0.0
@@ -58,7 +58,7 @@ func LimiterFigure(r *Result) []plots.Panel {
 	end := milliseconds(s.Duration)
 	return []plots.Panel{
 		{
-			Title: "The limiters' rates", X: timeAxis, Y: "Rc, Mb/s", XMax: end, YMax: 1.1 * s.Rate / 1e6,
+			Title: "The limiters' rates", X: timeAxis, Y: "rate, Mb/s", XMax: end, YMax: 1.1 * s.Rate / 1e6,
 			Curves: r.perFlow(func(f *FlowSample) float64 { return f.Rate / 1e6 }),
 			Levels: []plots.Level{{Name: "line rate", Y: s.Rate / 1e6}},
 		},

@@ -32,7 +32,7 @@ func ReadSettings(r io.Reader, name string) (settings []Setting, err error) {
 func readSetting(text, where string) (s Setting, err error) {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok {
-		return s, fmt.Errorf("%q is no setting; write key = value", text)
+		return s, fmt.Errorf("%.40q is no setting; write key = value", text)
 	}
 	s = Setting{strings.TrimSpace(key), strings.TrimSpace(value), where}
 	k, err := KeyNamed(s.Key)

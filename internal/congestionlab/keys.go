@@ -39,7 +39,7 @@ var bottleneckKeys = []Key{
 	size("buffer", "`bytes` in front of the receiver; more are dropped", 1, 1<<30, func(s *Scenario) *int { return &s.Buffer }),
 	size("kmin", "`bytes` up to which nothing is marked", 0, 1<<30, func(s *Scenario) *int { return &s.RED.Kmin }),
 	size("kmax", "`bytes` above which everything is marked", 0, 1<<30, func(s *Scenario) *int { return &s.RED.Kmax }),
-	share("pmax", "`probability` of a mark at kmax", func(s *Scenario) *float64 { return &s.RED.Pmax }),
+	share("pmax", "`probability` of a mark at kmax", 1e-6, func(s *Scenario) *float64 { return &s.RED.Pmax }),
 }
 
 var controlKeys = []Key{

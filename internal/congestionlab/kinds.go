@@ -44,8 +44,8 @@ func rate(name, help string, low, high float64, field func(*Scenario) *float64) 
 	return numeric(name, help, low, high, parseBitRate, formatBitRate, field)
 }
 
-func share(name, help string, field func(*Scenario) *float64) Key {
-	return numeric(name, help, 0, 1, parseShare, formatShare, field)
+func share(name, help string, low float64, field func(*Scenario) *float64) Key {
+	return numeric(name, help, low, 1, parseShare, formatShare, field)
 }
 
 // parameter is a key of [ecn.Params]: its range is tried out on a set that is else right.

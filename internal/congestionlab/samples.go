@@ -8,12 +8,12 @@ import (
 )
 
 // writeSamples writes a run as CSV: a line for each sample, first of the bottleneck, then
-// of flow after flow. Times are in milliseconds, rates in Mb/s, queues in bytes.
+// of flow after flow. The head says the units; packets are counted.
 func writeSamples(w io.Writer, r *Result) error {
 	b := bufio.NewWriter(w)
-	fmt.Fprint(b, "time_ms,queue_mean,queue_most,dropped,marked,cnps")
+	fmt.Fprint(b, "time_ms,queue_mean_bytes,queue_most_bytes,dropped,marked,cnps")
 	for i := range r.Scenario.Senders {
-		fmt.Fprintf(b, ",flow%d_delivered,flow%[1]d_rate,flow%[1]d_target,flow%[1]d_alpha", i+1)
+		fmt.Fprintf(b, ",flow%d_delivered_mbps,flow%[1]d_rate_mbps,flow%[1]d_target_mbps,flow%[1]d_alpha", i+1)
 	}
 	fmt.Fprintln(b)
 	for i := range r.Samples {

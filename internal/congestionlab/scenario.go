@@ -132,7 +132,7 @@ func (s *Scenario) checkTimes() error {
 		return fmt.Errorf("sample %v cannot be divided into %d whole nanoseconds; make it a multiple of 50ns", s.Sample, ticks)
 	}
 	if n := s.Duration / s.Sample; n < 1 || n > maxSamples {
-		return fmt.Errorf("duration %v at one sample every %v are %d samples; must be 1 to %d", s.Duration, s.Sample, n, maxSamples)
+		return fmt.Errorf("duration %v at one sample every %v are %d samples; must be 1 to %d: choose another sample", s.Duration, s.Sample, n, maxSamples)
 	}
 	return nil
 }

@@ -33,20 +33,6 @@ func RxQueues(ifname string) int {
 	return int(channels.rxCount + channels.combinedNo)
 }
 
-// Driver is the name of an interface's driver (`ethtool -i`), such as "mlx5_core"; none if
-// it does not say.
-func Driver(ifname string) string {
-	info := struct { // struct ethtool_drvinfo
-		command uint32
-		driver  [32]byte
-		_       [160]byte
-	}{command: unix.ETHTOOL_GDRVINFO}
-	if !ask(ifname, unsafe.Pointer(&info)) {
-		return ""
-	}
-	return unix.ByteSliceToString(info.driver[:])
-}
-
 // Speed is the speed of an interface's link in Mbit/s (`ethtool` says so too); 0 if its
 // driver does not say. Drivers of virtual interfaces say anything.
 func Speed(ifname string) int {

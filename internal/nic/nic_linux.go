@@ -101,12 +101,12 @@ func (n *NIC) MTU() int { return n.mtu }
 func (n *NIC) BitsPerSecond() float64 { return n.rate }
 
 // rateOf asks an interface's driver for its speed.
-func rateOf(ifname string) float64 {
+func rateOf(i *hostnet.Interface) float64 {
 	const megabit = 1e6
-	if ethtool.Driver(ifname) == "veth" {
+	if i.Kind == "veth" {
 		return 0
 	}
-	return float64(ethtool.Speed(ifname)) * megabit
+	return float64(ethtool.Speed(i.Name)) * megabit
 }
 
 // Counters are what arrived and was dropped, and the counters of the links to peers on

@@ -139,7 +139,7 @@ func listed(gids []hostnet.GID) string {
 // take makes the NIC what was chosen.
 func (n *NIC) take(named, base *hostnet.Interface, all []hostnet.Interface, gids []hostnet.GID) {
 	n.base, n.named = n.add(base), n.add(named)
-	n.rate = rateOf(base.Name)
+	n.rate = rateOf(base)
 	for _, g := range gids {
 		on := hostnet.Find(g.IfIndex, all)
 		if on == nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/rocinante-rdma/roce/clock"
 	"github.com/rocinante-rdma/roce/internal/netns"
+	"github.com/rocinante-rdma/roce/internal/pcap"
 )
 
 // BottleneckOptions says what a Bottleneck is.
@@ -25,6 +26,10 @@ type BottleneckOptions struct {
 	Capture io.Writer
 }
 
+// snapLen is more than a CNP with all around it, and than the headers of any packet but a
+// CM's.
+const snapLen = 128
+
 // Bottleneck is a switch between hosts, each in a namespace of its own, whose port
 // towards one of them, the receiver, is too slow: the RoCEv2 packets to it pass an
 // [Egress] in real time. Super-frames are cut into packets first, as network cards do.
@@ -37,7 +42,7 @@ type Bottleneck struct {
 	star    *netns.Star
 	ends    []*end // of the senders, then the receiver
 	table   table
-	capture *capture
+	capture *pcap.Writer // nil: none
 	threads sync.WaitGroup
 
 	mu     sync.Mutex
@@ -52,9 +57,11 @@ func NewBottleneck(o BottleneckOptions) (*Bottleneck, error) {
 	if err != nil {
 		return nil, err
 	}
-	capture, err := newCapture(o.Capture)
-	if err != nil {
-		return nil, err
+	var capture *pcap.Writer
+	if o.Capture != nil {
+		if capture, err = pcap.NewWriter(o.Capture, snapLen); err != nil {
+			return nil, fmt.Errorf("testwire: begin a capture: %w", err)
+		}
 	}
 	star, err := netns.NewStar(o.Senders+1, o.Options)
 	if err != nil {
@@ -116,7 +123,9 @@ func (b *Bottleneck) queue(frames [][]byte) {
 // send sends packets out of a port. room is for one of them.
 func (b *Bottleneck) send(port int, frames [][]byte, room []byte) {
 	for _, f := range frames {
-		b.capture.write(clock.Now(), f)
+		if b.capture != nil {
+			b.capture.Frame(time.Unix(0, int64(clock.Now())), f)
+		}
 		b.ends[port].writeFrame(f, room)
 	}
 }
@@ -191,5 +200,8 @@ func (b *Bottleneck) Close() error {
 	b.mu.Unlock()
 	err := closeEnds(b.ends)
 	b.threads.Wait()
-	return errors.Join(err, b.capture.close(), b.star.Close())
+	if b.capture != nil {
+		err = errors.Join(err, b.capture.Close())
+	}
+	return errors.Join(err, b.star.Close())
 }

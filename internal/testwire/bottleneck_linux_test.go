@@ -2,6 +2,7 @@ package testwire
 
 import (
 	"bytes"
+	"errors"
 	"net"
 	"net/netip"
 	"runtime"
@@ -144,10 +145,15 @@ func TestBottleneckLeavesNothing(t *testing.T) {
 	require.Less(t, runtime.NumGoroutine(), goroutines+rounds)
 }
 
+// full is a disk with no room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("disk full") }
+
 func TestBottleneckOptions(t *testing.T) {
 	_, err := NewBottleneck(BottleneckOptions{Senders: 2})
 	require.ErrorContains(t, err, "rate")
-	_, err = NewBottleneck(BottleneckOptions{Capture: &failing{}, Egress: EgressOptions{Rate: 1, Buffer: 1}})
+	_, err = NewBottleneck(BottleneckOptions{Capture: full{}, Egress: EgressOptions{Rate: 1, Buffer: 1}})
 	require.ErrorContains(t, err, "disk full")
 	_, err = NewBottleneck(BottleneckOptions{Senders: 26, Egress: EgressOptions{Rate: 1, Buffer: 1}})
 	require.ErrorContains(t, err, "27 hosts")

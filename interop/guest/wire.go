@@ -10,10 +10,10 @@ import (
 	"io"
 	"net"
 	"net/netip"
-	"os"
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/rocinante-rdma/roce/fault"
 	"github.com/rocinante-rdma/roce/internal/testwire"
@@ -77,7 +77,7 @@ type Wire struct {
 	mu    sync.Mutex
 	addrs []netip.Addr
 	tap   Tap
-	rec   *pcapWriter
+	rec   *recording
 	macs  map[netip.Addr]wire.MAC // learned from the guest's frames
 }
 
@@ -160,7 +160,7 @@ func (w *Wire) record(frame []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.rec != nil {
-		w.rec.frame(frame)
+		w.rec.Frame(time.Now(), frame)
 	}
 }
 
@@ -277,13 +277,9 @@ func (w *Wire) Overflow() uint64 { return w.overflow.Load() }
 // gets after. stop ends the recording and closes the file; its error is the
 // first one of the writing. A second Record ends the first.
 func (w *Wire) Record(path string) (stop func() error, err error) {
-	f, err := os.Create(path)
+	p, err := newRecording(path)
 	if err != nil {
 		return nil, err
-	}
-	p, err := newPcapWriter(f)
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
 	}
 	w.mu.Lock()
 	old := w.rec

@@ -119,9 +119,9 @@ func (f *flow) words(cnp *Packet) string {
 	case f.marks == 0:
 		return "none of its packets has been marked since the CNP before"
 	case f.marks == 1:
-		return fmt.Sprintf("%d was marked, %v before", f.marked, cnp.Time.Sub(f.at))
+		return fmt.Sprintf("packet %d was marked, %v before", f.marked, cnp.Time.Sub(f.at))
 	}
-	return fmt.Sprintf("%d was marked, %v before, the last of %d", f.marked, cnp.Time.Sub(f.at), f.marks)
+	return fmt.Sprintf("packet %d was marked, %v before, the last of %d", f.marked, cnp.Time.Sub(f.at), f.marks)
 }
 
 // judgeGap finds CNPs of a flow that follow each other faster than any known sender's.

@@ -54,14 +54,14 @@ func TestCNPsAreExplained(t *testing.T) {
 			c.pair()
 			mark(c.request(101))
 			c.notify(nil)
-		}, marked + "\n" + slowdown + "3 was marked, 10µs before"},
+		}, marked + "\n" + slowdown + "packet 3 was marked, 10µs before"},
 		"three marks": {func(c *connection) {
 			c.pair()
 			for psn := range bth.PSN(3) {
 				mark(c.request(101 + psn))
 			}
 			c.notify(nil)
-		}, marked + "\n" + marked + "\n" + marked + "\n" + slowdown + "5 was marked, 10µs before, the last of 3"},
+		}, marked + "\n" + marked + "\n" + marked + "\n" + slowdown + "packet 5 was marked, 10µs before, the last of 3"},
 		"marked elsewhere": {func(c *connection) {
 			c.pair()
 			c.notify(nil)
@@ -71,11 +71,11 @@ func TestCNPsAreExplained(t *testing.T) {
 			mark(c.request(101))
 			c.notify(nil)
 			c.notify(nil)
-		}, marked + "\n" + slowdown + "3 was marked, 10µs before\n" + slowdown + "none of its packets has been marked since the CNP before"},
+		}, marked + "\n" + slowdown + "packet 3 was marked, 10µs before\n" + slowdown + "none of its packets has been marked since the CNP before"},
 		"sender unknown": {func(c *connection) { // nothing pairs the queue pairs
 			mark(c.request(100))
 			c.notify(nil)
-		}, marked + "\n" + slowdown + "1 was marked, 10µs before"},
+		}, marked + "\n" + slowdown + "packet 1 was marked, 10µs before"},
 		"another flow's mark": {func(c *connection) {
 			c.pair()
 			mark(c.request(101))
@@ -102,7 +102,7 @@ func TestCNPForREADData(t *testing.T) {
 	c.send(alice, bob, bth.Packet{Opcode: bth.RCReadRequest, DestQP: 0x20, PSN: 7, RETH: bth.RETH{Len: 8}}, 0)
 	mark(c.send(bob, alice, bth.Packet{Opcode: bth.RCReadRespOnly, DestQP: 0x10, PSN: 7}, 8))
 	c.send(alice, bob, bth.Packet{Opcode: bth.CNP, DestQP: 0x20, BECN: true}, 0)
-	require.Equal(t, marked+"\nQP 0x20 of 10.0.0.2 is to send more slowly: 2 was marked, 10µs before", words(c.annotate()))
+	require.Equal(t, marked+"\nQP 0x20 of 10.0.0.2 is to send more slowly: packet 2 was marked, 10µs before", words(c.annotate()))
 }
 
 // The least time between the CNPs of one flow is told, whatever other flows do; less
@@ -168,7 +168,7 @@ func TestDamagedCNP(t *testing.T) {
 	c.notify(nil).Data[48] ^= 1 // its destination queue pair
 	c.notify(nil)
 	packets, a := c.annotateAll()
-	require.Contains(t, words(packets), slowdown+"3 was marked, 20µs before")
+	require.Contains(t, words(packets), slowdown+"packet 3 was marked, 20µs before")
 	require.Equal(t, Congestion{Marked: 1, CNPs: 2}, a.Congestion())
 }
 

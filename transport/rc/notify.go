@@ -6,8 +6,8 @@ import (
 )
 
 // Notify makes a congestion notification packet (CNP) for the peer, whose packets a switch
-// has marked (IBTA annex A17). It takes no PSN, nothing acknowledges it, and
-// it goes before everything else: whether and when one is due, its caller decides.
+// has marked (IBTA annex A17). It takes no PSN, and nothing acknowledges it: it may go before
+// everything else. Whether and when one is due, its caller decides.
 func (m *Machine) Notify(o *Out) {
 	m.noPayload()
 	m.pkt = bth.Packet{Opcode: bth.CNP, PKey: m.attr.PKey, BECN: true, DestQP: m.attr.DestQPN}

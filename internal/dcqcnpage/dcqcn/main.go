@@ -6,63 +6,40 @@ package main
 
 import (
 	"bytes"
-	"flag"
-	"fmt"
 	"os"
 
 	"github.com/rocinante-rdma/roce/internal/dcqcnpage"
+	"github.com/rocinante-rdma/roce/internal/rawpage"
 )
 
-const (
-	rawFile   = "docs/dcqcn.jsonl"
-	pageFile  = "docs/dcqcn.md"
-	curvesDir = "docs/dcqcn"
-)
+// pictures is where those of the page are.
+const pictures = "docs/dcqcn"
 
 func main() {
-	again := flag.Bool("measure", false, "measure, replace the raw results, and draw")
-	flag.Parse()
-	if err := run(*again); err != nil {
-		fmt.Fprintln(os.Stderr, "dcqcn:", err)
-		os.Exit(1)
-	}
+	rawpage.Main(rawpage.Page{Raw: "docs/dcqcn.jsonl", Page: "docs/dcqcn.md", Measure: measure, Make: makePage})
 }
 
-func run(again bool) error {
-	if again {
-		if err := measure(); err != nil {
-			return err
-		}
-	}
-	raw, err := os.ReadFile(rawFile)
-	if err != nil {
-		return err
-	}
-	results, err := dcqcnpage.Read(raw)
-	if err != nil {
-		return fmt.Errorf("%s: %w", rawFile, err)
-	}
-	page, err := dcqcnpage.Page(results)
-	if err != nil {
-		return fmt.Errorf("%s: %w", rawFile, err)
-	}
-	return os.WriteFile(pageFile, []byte(page), 0o644)
-}
-
-func measure() error {
+// measure makes the raw results, and draws the pictures.
+func measure() ([]byte, error) {
 	results, err := dcqcnpage.Measure()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if err := os.MkdirAll(pictures, 0o755); err != nil {
+		return nil, err
+	}
+	if err := dcqcnpage.Curves(pictures); err != nil {
+		return nil, err
 	}
 	var raw bytes.Buffer
-	if err := results.Write(&raw); err != nil {
-		return err
+	err = results.Write(&raw)
+	return raw.Bytes(), err
+}
+
+func makePage(raw []byte) (string, error) {
+	results, err := dcqcnpage.Read(raw)
+	if err != nil {
+		return "", err
 	}
-	if err := os.WriteFile(rawFile, raw.Bytes(), 0o644); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(curvesDir, 0o755); err != nil {
-		return err
-	}
-	return dcqcnpage.Curves(curvesDir)
+	return dcqcnpage.Page(results)
 }

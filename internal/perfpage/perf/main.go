@@ -5,48 +5,18 @@
 package main
 
 import (
-	"flag"
-	"fmt"
-	"os"
-
 	"github.com/rocinante-rdma/roce/internal/perfpage"
-)
-
-const (
-	rawFile  = "docs/perf/results.txt"
-	pageFile = "docs/perf.md"
+	"github.com/rocinante-rdma/roce/internal/rawpage"
 )
 
 func main() {
-	again := flag.Bool("measure", false, "measure, and replace the raw results")
-	flag.Parse()
-	if err := run(*again); err != nil {
-		fmt.Fprintln(os.Stderr, "perf:", err)
-		os.Exit(1)
-	}
+	rawpage.Main(rawpage.Page{Raw: "docs/perf/results.txt", Page: "docs/perf.md", Measure: measure, Make: makePage})
 }
 
-func run(again bool) error {
-	if again {
-		raw, err := measure()
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(rawFile, raw, 0o644); err != nil {
-			return err
-		}
-	}
-	raw, err := os.ReadFile(rawFile)
-	if err != nil {
-		return err
-	}
+func makePage(raw []byte) (string, error) {
 	results, err := perfpage.Parse(string(raw))
 	if err != nil {
-		return fmt.Errorf("%s: %w", rawFile, err)
+		return "", err
 	}
-	page, err := perfpage.Page(results)
-	if err != nil {
-		return fmt.Errorf("%s: %w", rawFile, err)
-	}
-	return os.WriteFile(pageFile, []byte(page), 0o644)
+	return perfpage.Page(results)
 }

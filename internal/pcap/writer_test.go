@@ -1,41 +1,46 @@
-package testwire
+package pcap_test
 
 import (
 	"bytes"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/rocinante-rdma/roce/clock"
+	"github.com/rocinante-rdma/roce/internal/pcap"
 	"github.com/rocinante-rdma/roce/trace/decode"
 )
 
 // Another reader finds the frames of a capture: their times, what is kept of them, and
 // how long they were.
 func TestCaptureIsRead(t *testing.T) {
+	const snapLen = 128
 	var file bytes.Buffer
-	c, err := newCapture(&file)
+	p, err := pcap.NewWriter(&file, snapLen)
 	require.NoError(t, err)
-	short, long := frameOf(paths[0], 1), append(frameOf(paths[1], 2), make([]byte, 1000)...)
-	c.write(1_000_000_001, short)
-	c.write(2_500_000_000, long)
-	require.NoError(t, c.close())
+	short, long := bytes.Repeat([]byte{1}, 60), bytes.Repeat([]byte{2}, 1000)
+	p.Frame(time.Unix(1, 1), short)
+	p.Frame(time.Unix(2, 500_000_000), long)
+	require.NoError(t, p.Close())
+	p.Frame(time.Unix(3, 0), short)
+	require.NoError(t, p.Close())
 
 	r, err := decode.NewReader("capture", &file)
 	require.NoError(t, err)
 	for _, want := range []struct {
-		at    clock.Time
+		at    time.Time
 		bytes []byte
 		whole int
-	}{{1_000_000_001, short[:min(len(short), snapLen)], len(short)}, {2_500_000_000, long[:snapLen], len(long)}} {
+	}{{time.Unix(1, 1), short, len(short)}, {time.Unix(2, 500_000_000), long[:snapLen], len(long)}} {
 		rec, err := r.Next()
 		require.NoError(t, err)
-		require.EqualValues(t, want.at, rec.Time.UnixNano())
+		require.True(t, want.at.Equal(rec.Time))
 		require.Equal(t, decode.LinkEthernet, rec.Link)
 		require.Equal(t, want.bytes, rec.Data)
 		require.Equal(t, want.whole, rec.Length)
 	}
+	require.Zero(t, file.Len(), "what came behind Close")
 }
 
 // failing is a writer that takes its first bytes only.
@@ -49,15 +54,12 @@ func (f *failing) Write(b []byte) (int, error) {
 }
 
 // What cannot be written is told: at once for the file's header, else at the end.
-func TestCaptureTellsOfErrors(t *testing.T) {
-	_, err := newCapture(&failing{0})
+func TestErrorsAreTold(t *testing.T) {
+	_, err := pcap.NewWriter(&failing{0}, 128)
 	require.ErrorContains(t, err, "disk full")
-	c, err := newCapture(&failing{1})
+	p, err := pcap.NewWriter(&failing{1}, 128)
 	require.NoError(t, err)
-	c.write(0, frameOf(paths[0], 1))
-	require.ErrorContains(t, c.close(), "disk full")
-	none, err := newCapture(nil)
-	require.NoError(t, err)
-	none.write(0, nil)
-	require.NoError(t, none.close())
+	p.Frame(time.Time{}, make([]byte, 60))
+	require.ErrorContains(t, p.Close(), "disk full")
+	require.ErrorContains(t, p.Close(), "disk full")
 }
